@@ -1,0 +1,1 @@
+"""Per-file extraction: bytes in, facts out, one module per kind of source."""

@@ -1,0 +1,80 @@
+"""The graph while it is being linked: nodes and edges with their owners, before the store writes them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pytrace.model import bare
+
+
+class Graph:
+    """Collects nodes and edges; ids are small integers in order of creation.
+
+    ``owner`` is the path of the file whose facts made the node or edge ("" for what belongs to the whole tree,
+    such as the operator model): when that file changes, what it owns is made anew.
+    """
+
+    def __init__(self) -> None:
+        self.nodes: list[tuple[int, str, str, str, str, int, int, str, str | None]] = []
+        self.edges: list[tuple[int, int, str, str, str, str, int, str, int, str, str | None]] = []
+        self.unresolved: list[tuple[str, str, str, int, str]] = []
+        self.diagnostics: list[tuple[str, int, str, str]] = []
+        self._shared: dict[tuple[str, str], int] = {}
+
+    def node(
+        self,
+        kind: str,
+        name: str,
+        file: str = "",
+        line: int = 0,
+        end_line: int = 0,
+        *,
+        owner: str = "",
+        attrs: Mapping[str, Any] | None = None,
+    ) -> int:
+        """Add a node and return its id."""
+        node_id = len(self.nodes) + 1
+        text = json.dumps(attrs, separators=(",", ":"), sort_keys=True) if attrs else None
+        self.nodes.append((node_id, kind, name, bare(kind, name), file, line, end_line or line, owner, text))
+        return node_id
+
+    def shared(self, kind: str, name: str, file: str = "", line: int = 0, **more: Any) -> int:
+        """The one node of this kind and name, made at the first call (operators, stubs, libraries, bindings)."""
+        key = (kind, name)
+        found = self._shared.get(key)
+        if found is None:
+            found = self._shared[key] = self.node(kind, name, file, line, **more)
+        return found
+
+    def find(self, kind: str, name: str) -> int | None:
+        """The id of a shared node, or None."""
+        return self._shared.get((kind, name))
+
+    def edge(
+        self,
+        src: int,
+        dst: int,
+        kind: str,
+        key: str = "",
+        *,
+        rule: str,
+        file: str = "",
+        line: int = 0,
+        guard: str = "",
+        candidates: int = 1,
+        owner: str = "",
+        attrs: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Add an edge with its evidence; ``candidates`` > 1 says that it is one of so many possible ends."""
+        text = json.dumps(attrs, separators=(",", ":"), sort_keys=True) if attrs else None
+        self.edges.append((src, dst, kind, key, rule, file, line, guard, candidates, owner, text))
+
+    def unresolved_name(self, owner: str, kind: str, name: str, line: int, reason: str) -> None:
+        """Keep a name that no rule could resolve: it is counted and listed, never dropped."""
+        self.unresolved.append((owner, kind, name, line, reason))
+
+    def diagnostic(self, owner: str, line: int, kind: str, message: str) -> None:
+        """Keep something odd about a file (unparsed, odd YAML, not UTF-8)."""
+        self.diagnostics.append((owner, line, kind, message))
