@@ -1,0 +1,106 @@
+"""What PyTorch's macros mean to a parser that does not preprocess: one table, a reason per row.
+
+The C++ grammar sees a macro as an ordinary identifier or call. Most macros are harmless that way: ``TORCH_CHECK(x)``
+is a call. The rows below are those that are not, because what they stand for is no expression: an attribute between
+other words, a piece of a statement, a pragma. ``normalise`` rewrites them (same length) before the parse.
+
+Names that follow PyTorch's, CUTLASS's or QNNPACK's *naming rule* need no row: ``ATTRIBUTE_SUFFIX`` catches them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+
+class Action:
+    """What ``normalise`` does with a macro."""
+
+    BLANK = "blank"  #: replace the word by spaces
+    BLANK_CALL = "blank-call"  #: replace the word, and the parenthesised arguments if some follow, by spaces
+    FIELD = "field"  #: ``NAME(type, name)`` becomes ``type  name``
+    NONE = ""  #: leave it alone
+
+
+class Row(NamedTuple):
+    """One macro: its name, what to do, and why (with the file of the tree that defines it)."""
+
+    name: str
+    action: str
+    reason: str
+
+
+ROWS: tuple[Row, ...] = (
+    # attributes whose names do not follow ATTRIBUTE_SUFFIX
+    Row("RESTRICT", Action.BLANK, "pointer qualifier, aten/src/ATen/native/quantized, caffe2/perfkernels"),
+    Row("C10_RESTRICT", Action.BLANK, "pointer qualifier, c10/macros/Macros.h"),
+    Row("C10_UNUSED", Action.BLANK, "[[maybe_unused]], c10/macros/Macros.h"),
+    Row("C10_USED", Action.BLANK, "__attribute__((used)), c10/macros/Macros.h"),
+    Row("C10_NODISCARD", Action.BLANK, "[[nodiscard]], c10/macros/Macros.h"),
+    Row("C10_FALLTHROUGH", Action.BLANK, "[[fallthrough]], c10/macros/Macros.h"),
+    Row("C10_API_ENUM", Action.BLANK, "visibility of an enum, c10/macros/Export.h"),
+    Row("C10_HIDDEN", Action.BLANK, "visibility, c10/macros/Export.h"),
+    Row("VISIBILITY_HIDDEN", Action.BLANK, "visibility, torch/csrc/jit/python/pybind_utils.h"),
+    Row("C10_WARP_SIZE_ATTR", Action.BLANK, "attribute, c10/macros/Macros.h"),
+    Row("C10_ALWAYS_INLINE_UNLESS_MOBILE", Action.BLANK, "inline, c10/macros/Macros.h"),
+    Row("C10_ALWAYS_INLINE_ATTRIBUTE", Action.BLANK, "attribute after a lambda's parameters, c10/macros/Macros.h"),
+    Row("C10_STARTUP_GUARD", Action.BLANK, "attribute, c10/macros/Macros.h"),
+    Row("C10_ERASE", Action.BLANK, "always-inline and hidden, c10/macros/Export.h"),
+    Row("GPU_LAMBDA", Action.BLANK, "__host__ __device__ of a lambda, c10/macros/Macros.h"),
+    Row("MAYBE_UNUSED", Action.BLANK, "[[maybe_unused]], torch/csrc"),
+    Row("MAYBE_GLOBAL", Action.BLANK, "nothing or __global__"),
+    Row("CACHE_ALIGN", Action.BLANK, "alignment of a variable, c10/util and aten/src/ATen/native/cpu"),
+    Row("PYBIND11_CONSTINIT", Action.BLANK, "constinit, pybind11/detail/common.h"),
+    Row("VK_KERNEL_ATTR", Action.BLANK, "attribute"),
+    Row("CALLBACK", Action.BLANK, "Windows calling convention"),
+    Row("CUDAAPI", Action.BLANK, "calling convention of the CUDA driver API, cuda.h"),
+    # statements that are pragmas or halves of a block
+    Row("CUTLASS_PRAGMA_UNROLL", Action.BLANK, "#pragma unroll, cutlass/cutlass.h"),
+    Row("CUTLASS_PRAGMA_NO_UNROLL", Action.BLANK, "#pragma unroll 1, cutlass/cutlass.h"),
+    Row("CUTLASS_GEMM_LOOP", Action.BLANK, "#pragma unroll 1, cutlass/cutlass.h"),
+    Row("HANDLE_TH_ERRORS", Action.BLANK, "opens a try block that END_HANDLE_TH_ERRORS closes, torch/csrc/Exceptions.h"),
+    Row("END_HANDLE_TH_ERRORS", Action.BLANK, "closes the try block, torch/csrc/Exceptions.h"),
+    Row("END_HANDLE_TH_ERRORS_PYBIND", Action.BLANK, "closes the try block, torch/csrc/Exceptions.h"),
+    Row("END_HANDLE_TH_ERRORS_RET", Action.BLANK_CALL, "closes the try block, torch/csrc/Exceptions.h"),
+    Row("C10_CLANG_DIAGNOSTIC_PUSH", Action.BLANK_CALL, "pragma, c10/macros/Macros.h"),
+    Row("C10_CLANG_DIAGNOSTIC_POP", Action.BLANK_CALL, "pragma, c10/macros/Macros.h"),
+    Row("C10_CLANG_DIAGNOSTIC_IGNORE", Action.BLANK_CALL, "pragma, c10/macros/Macros.h"),
+    Row("C10_DIAGNOSTIC_PUSH_AND_IGNORED_IF_DEFINED", Action.BLANK_CALL, "pragma, c10/macros/Macros.h"),
+    Row("C10_DIAGNOSTIC_POP", Action.BLANK_CALL, "pragma, c10/macros/Macros.h"),
+    # attributes with arguments
+    Row("C10_LAUNCH_BOUNDS_0", Action.BLANK, "__launch_bounds__ with defaults, c10/macros/Macros.h"),
+    Row("C10_LAUNCH_BOUNDS_1", Action.BLANK_CALL, "__launch_bounds__, c10/macros/Macros.h"),
+    Row("C10_LAUNCH_BOUNDS_2", Action.BLANK_CALL, "__launch_bounds__, c10/macros/Macros.h"),
+    Row("C10_DEPRECATED", Action.BLANK, "[[deprecated]], c10/util/Deprecated.h"),
+    Row("C10_DEPRECATED_MESSAGE", Action.BLANK_CALL, "[[deprecated(…)]], c10/util/Deprecated.h"),
+    Row("PYTORCH_QNNP_ALIGN", Action.BLANK_CALL, "alignment, qnnpack's common.h"),
+    # members
+    Row("TORCH_ARG", Action.FIELD, "a field and its accessors, torch/csrc/api/include/torch/arg.h"),
+)
+
+BY_NAME: dict[bytes, Row] = {row.name.encode(): row for row in ROWS}
+
+#: Lower-case words that must go as well; they are searched one by one, so there are few.
+BLANK_WORDS: tuple[tuple[bytes, str], ...] = (
+    (b"__ubsan_ignore_float_divide_by_zero__", "no_sanitize attribute, c10/macros/Macros.h"),
+    (b"__ubsan_ignore_undefined__", "no_sanitize attribute, c10/macros/Macros.h"),
+    (b"__ubsan_ignore_signed_int_overflow__", "no_sanitize attribute, c10/macros/Macros.h"),
+    (b"__ubsan_ignore_pointer_overflow__", "no_sanitize attribute, c10/macros/Macros.h"),
+    (b"__ubsan_ignore_function__", "no_sanitize attribute, c10/macros/Macros.h"),
+    (b"__ubsan_ignore_vptr__", "no_sanitize attribute, c10/macros/Macros.h"),
+    (b"__FORCE_INLINE", "inline, aten/src/ATen/cpu/vec"),
+)
+
+#: Macros of these endings are attributes in every project that PyTorch is made of: visibility (``TORCH_API``),
+#: inlining (``C10_ALWAYS_INLINE``), where a function runs (``CUTLASS_HOST_DEVICE``).
+ATTRIBUTE_SUFFIX = re.compile(
+    rb"\w+_(?:API|EXPORT|IMPORT|INLINE|NOINLINE|DEVICE|HOST|HOST_DEVICE|PRIVATE|PUBLIC|INTERNAL|HIDDEN|UNUSED)"
+)
+
+
+def action(word: bytes) -> str:
+    """What to do with this ALL_CAPS word; ``Action.NONE`` for a word that no row and no naming rule knows."""
+    row = BY_NAME.get(word)
+    if row is not None:
+        return row.action
+    return Action.BLANK if ATTRIBUTE_SUFFIX.fullmatch(word) else Action.NONE
