@@ -1,0 +1,104 @@
+"""The ``pytrace`` command: a group whose commands are imported when they are run, and not before.
+
+A question costs little more than starting Python, so this module imports click and nothing else of weight. The
+short help of each command stands in ``COMMANDS``, so that ``pytrace --help`` imports no command either (a test
+holds the two together).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from typing import IO, Any
+
+import click
+
+from pytrace import __version__
+from pytrace.errors import PytraceError
+
+#: name -> (module with a ``command``, short help), in the order in which ``--help`` shows them.
+COMMANDS: dict[str, tuple[str, str]] = {
+    "op": ("pytrace.cli.op", "Trace an operator: schema, Python names, dispatch, kernels, backward."),
+    "kernel": ("pytrace.cli.kernel", "Show a kernel, functor or kernel function; --up: the operators that reach it."),
+    "stub": ("pytrace.cli.stub", "Show a dispatch stub: who registers it, and who uses it."),
+    "api": ("pytrace.cli.api", "Go down from a Python name to its operators."),
+    "backward": ("pytrace.cli.backward", "Show a derivative formula and what it calls."),
+    "at": ("pytrace.cli.at", "Say what stands at FILE:LINE, and which operators reach it."),
+    "search": ("pytrace.cli.search", "Find names of every kind by a part of them."),
+    "index": ("pytrace.cli.index", "Index a tree, or bring its index up to date."),
+    "fetch": ("pytrace.cli.fetch", "Clone a release of PyTorch, shallow and sparse, for indexing."),
+    "stats": ("pytrace.cli.stats", "Count what the index holds; list what it could not read or resolve."),
+    "sql": ("pytrace.cli.sql", "Ask the index in SQL, read-only."),
+    "export": ("pytrace.cli.export", "Write the whole graph."),
+}
+
+
+class Failure(click.ClickException):
+    """A sentence on stderr and an exit code."""
+
+    def __init__(self, message: str, exit_code: int = 1) -> None:
+        """Keep both."""
+        super().__init__(message)
+        self.exit_code = exit_code
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print ``pytrace: MESSAGE``."""
+        click.echo(f"pytrace: {self.message}", file=file or sys.stderr)
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command's module when the command is run, and turns our errors into sentences."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names, in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return the command, or None."""
+        if cmd_name not in COMMANDS:
+            return None
+        from importlib import import_module
+
+        command = import_module(COMMANDS[cmd_name][0]).command
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click's, with the nearest names when there is no such command."""
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], COMMANDS, n=3)
+            hint = f" Did you mean {' or '.join(near)}?" if near else " `pytrace --help` lists them."
+            raise click.UsageError(f"There is no command {args[0]!r}.{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The table of commands, without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; errors become sentences (``errors.py``), Ctrl-C says that nothing was lost."""
+        try:
+            return super().invoke(ctx)
+        except PytraceError as error:
+            raise Failure(str(error), error.exit_code) from error
+        except sqlite3.DatabaseError as error:
+            raise Failure(
+                f"The index could not be read ({error}). `pytrace index --force` writes it anew."
+            ) from error
+        except KeyboardInterrupt:
+            raise Failure("Interrupted. The index is as it was before.", 130) from None
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="pytrace")
+def main() -> None:
+    """Trace PyTorch across its layers: Python, bindings, operators, C++, stubs, CUDA kernels, derivatives.
+
+    Questions index the tree first when there is no index or files have changed. The tree is the one named by
+    --root or PYTRACE_ROOT, else the one around the working folder, else the one that `pytrace fetch` made.
+    """
