@@ -1,0 +1,53 @@
+"""What a reader does not ask about: plumbing. Decided by an operator's schema and a function's place, never by lists
+of operators.
+
+Plumbing is counted and named in one line of the tree, not dropped.
+"""
+
+from __future__ import annotations
+
+import re
+
+from pytrace.model import Node, NodeKind
+
+#: Namespaces and classes whose functions carry an operator but do none of its work. Nothing is opened below them.
+_INFRASTRUCTURE = (
+    "c10::",  # types, checks, dispatcher
+    "std::",
+    "at::TensorIterator",  # shape, type and stride computation shared by every pointwise operator
+    "at::TensorBase",
+    "at::Context",
+    "at::globalContext",
+    "at::detail::",  # allocation of empty tensors
+    "at::internal::",  # thread pool behind at::parallel_for
+    "at::impl::",
+    "at::namedinference::",  # names of dimensions
+    "at::indexing::",  # Python-like indexing
+    "at::vec::",  # SIMD wrappers: they are the loop's body
+    "at::RecordFunction",
+    "at::native::DispatchStub",
+    "at::tracer::",
+    "thrust::",
+    "fmt::",
+)
+#: Arguments that make an operator a maker or mover of memory: torchgen's TensorOptions, MemoryFormat, copies.
+_MEMORY_ARGUMENT = re.compile(r"\b(?:Layout|Device|MemoryFormat)\b|\bnon_blocking\b")
+_ALIAS_RETURN = re.compile(r"->.*\(\w+\)")  # Tensor(a): a view
+_TENSOR_RETURN = re.compile(r"->.*\b(?:Tensor|\(\))")
+
+
+def is_infrastructure(name: str) -> bool:
+    """Whether the function of this qualified name is shared plumbing, below which nothing is shown."""
+    return name.startswith(_INFRASTRUCTURE)
+
+
+def is_plumbing(op: Node) -> bool:
+    """Whether the operator only allocates, moves, views or asks (``empty``, ``contiguous``, ``select``, ``size``)."""
+    if op.kind != NodeKind.OP:
+        return False
+    schema = str(op.attrs.get("schema", ""))
+    if not schema:
+        return False
+    return bool(
+        _MEMORY_ARGUMENT.search(schema) or _ALIAS_RETURN.search(schema) or not _TENSOR_RETURN.search(schema)
+    )
