@@ -18,11 +18,12 @@ from pytrace.model import Facts
 #: Bytes without which a file has nothing for this module (``AT_DISPATCH_…`` has none of them).
 KEYWORDS = (b"_DISPATCH(", b"_DISPATCH (", b"Dispatch<", b"_dispatch_ptr")
 
-_SITE = re.compile(
-    rb"\b(?:(?P<macro>(?:ALSO_)?(?:REGISTER|DECLARE|DEFINE)_(?:[A-Z0-9]+_){0,2}DISPATCH)\s*\("
-    rb"|Register(?P<object>CUDA|HIP|MPS|XPU|MTIA|PRIVATEUSE1)Dispatch\s*<[^<>;{}]*>\s*\w+\s*[({]"
-    rb"|(?P<stub>(?:\w+::)*\w+)\s*\.\s*set_(?P<setter>cuda|hip|mps|xpu|mtia|privateuse1)_dispatch_ptr\s*\()"
-)
+# Patterns that begin with a literal are searched many times faster than ones that begin with a class.
+_MACRO = re.compile(rb"DISPATCH\s*\(")
+_OBJECT = re.compile(rb"Register(?P<object>CUDA|HIP|MPS|XPU|MTIA|PRIVATEUSE1)Dispatch\s*<[^<>;{}]*>\s*\w+\s*[({]")
+_SETTER = re.compile(rb"set_(?P<setter>cuda|hip|mps|xpu|mtia|privateuse1)_dispatch_ptr\s*\(")
+_WORD_BEFORE = re.compile(rb"\w+\Z")
+_OBJECT_BEFORE = re.compile(rb"((?:\w+::)*\w+)\s*\.\s*\Z")
 
 
 def extract_stubs(tree: Tree, source: bytes) -> Facts:
@@ -37,20 +38,22 @@ def extract_stubs(tree: Tree, source: bytes) -> Facts:
     sites: list[tuple[int, str, str, str, str, str]] = []
     registrations: list[tuple[int, str, str, str, str, str, str]] = []
     lines, guards = Lines(source), Guards(source)
-    for match in _SITE.finditer(source):
-        scope = place(tree, match.start())
+    for start, opening, what, name, slot in _found(source):
+        scope = place(tree, start)
         if scope is None:
             continue
-        line, guard = lines.of(match.start()), guards.at(match.start())
+        line, guard = lines.of(start), guards.at(start)
         # The preprocessor knows no templates: f<a, b> is two arguments, put together again below.
-        texts = [clean(source[a:b]) for a, b in arguments(source, match.end() - 1, templates=False)[0]]
-        what = STUB_SITES.get(match["macro"] or b"")
-        if what and texts:
-            sites.append((line, what, texts[-1], ", ".join(texts[:-1]), scope, guard))
-        else:
-            registrations.extend(
-                (line, name, function, macro, slot, scope, guard) for name, function, macro, slot in _registered(match, texts)
-            )
+        texts = [clean(source[a:b]) for a, b in arguments(source, opening, templates=False)[0]]
+        if name:  # a setter: the stub stands before the call
+            texts.insert(0, name)
+        if slot == "argument" and len(texts) > 2:
+            slot = texts.pop(1)
+        if slot in ("declare", "define"):
+            if texts:
+                sites.append((line, slot, texts[-1], ", ".join(texts[:-1]), scope, guard))
+        elif len(texts) > 1 or (texts and slot == "none"):
+            registrations.append((line, texts[0], ", ".join(texts[1:]), what, slot, scope, guard))
     facts: Facts = {}
     if sites:
         facts["stub_sites"] = sites
@@ -59,18 +62,20 @@ def extract_stubs(tree: Tree, source: bytes) -> Facts:
     return facts
 
 
-def _registered(match: re.Match[bytes], texts: list[str]) -> Iterator[tuple[str, str, str, str]]:
-    """(stub, function expression, macro, slot) of one registration; nothing when it is none, or is malformed."""
-    macro, kind, setter = (match[group] for group in ("macro", "object", "setter"))
-    if setter:
-        # DispatchStub.h's own helpers set the pointer of their parameter `stub` to their parameter `value`.
-        if texts and texts != ["value"]:
-            yield match["stub"].decode(), ", ".join(texts), f"set_{setter.decode()}_dispatch_ptr", setter.decode().upper()
-    elif kind:
-        if len(texts) > 1:
-            yield texts[0], ", ".join(texts[1:]), f"Register{kind.decode()}Dispatch", kind.decode()
-    elif (slot := STUB_SLOTS.get(macro)) == "argument":
-        if len(texts) > 2:
-            yield texts[0], ", ".join(texts[2:]), macro.decode(), texts[1]
-    elif slot and (len(texts) > 1 or texts and slot == "none"):
-        yield texts[0], ", ".join(texts[1:]), macro.decode(), slot
+def _found(source: bytes) -> Iterator[tuple[int, int, str, str, str]]:
+    """(start, offset of the opening bracket, spelling, stub of a setter, slot) of everything that may be a site."""
+    for match in _MACRO.finditer(source):
+        word = _WORD_BEFORE.search(source, max(0, match.start() - 40), match.start())
+        macro = (word.group() if word else b"") + b"DISPATCH"
+        slot = STUB_SLOTS.get(macro) or STUB_SITES.get(macro)
+        if slot and word:
+            yield word.start(), match.end() - 1, macro.decode(), "", slot
+    for match in _OBJECT.finditer(source):
+        kind = match["object"].decode()
+        yield match.start(), match.end() - 1, f"Register{kind}Dispatch", "", kind
+    for match in _SETTER.finditer(source):
+        owner = _OBJECT_BEFORE.search(source, max(0, match.start() - 120), match.start())
+        # DispatchStub.h's own helpers set the pointer of their parameter `stub`.
+        if owner and owner.group(1) != b"stub":
+            kind = match["setter"].decode()
+            yield owner.start(), match.end() - 1, f"set_{kind}_dispatch_ptr", owner.group(1).decode(), kind.upper()

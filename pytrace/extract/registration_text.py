@@ -26,11 +26,12 @@ _TOKEN = re.compile(
 _OPEN, _CLOSE = b"([{", b")]}"
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.S)
 _SPACE = re.compile(rb"\\\r?\n|\s+")
-_STRING = re.compile(rb'R"(?P<raw>[^()\\\s"]{0,16})\((?P<body>.*?)\)(?P=raw)"|(?:u8|[LuU])?"(?P<text>(?:[^"\\\n]|\\.)*)"', re.S)
-_ESCAPE = re.compile(r"\\(.)", re.S)
-_PREPROCESSOR = re.compile(
-    rb"^[ \t]*#[ \t]*(ifdef|ifndef|if|elifdef|elifndef|elif|else|endif)\b((?:[^\n\\]|\\.)*)", re.M | re.S
+_STRING = re.compile(
+    rb'R"(?P<raw>[^()\\\s"]{0,16})\((?P<body>.*?)\)(?P=raw)"|(?:u8|[LuU])?"(?P<text>(?:[^"\\\n]|\\.)*)"', re.S
 )
+_ESCAPE = re.compile(r"\\(.)", re.S)
+#: Begins with a literal, so that the search for it is fast; that the ``#`` is the first on its line is checked after.
+_PREPROCESSOR = re.compile(rb"#[ \t]*(ifdef|ifndef|if|elifdef|elifndef|elif|else|endif)\b((?:[^\n\\]|\\.)*)", re.S)
 
 #: A bracket that stays open for more than this many bytes is broken input, not a registration.
 _LONGEST = 400_000
@@ -148,6 +149,8 @@ class Guards:
         self._texts: list[str] = [""]
         stack: list[list[str]] = []
         for match in _PREPROCESSOR.finditer(source):
+            if source[source.rfind(b"\n", 0, match.start()) + 1 : match.start()].strip():
+                continue
             word, rest = match.group(1).decode(), clean(match.group(2))
             if word == "if":
                 stack.append([rest])
@@ -191,7 +194,9 @@ def _negate(condition: str) -> str:
 
 #: Node types in which the text of a registration is no registration: it is quoted, or the body of a macro
 #: (whose uses are expanded, and read then).
-_DEAD = frozenset({"comment", "string_content", "string_literal", "raw_string_literal", "raw_string_content", "preproc_arg"})
+_DEAD = frozenset(
+    {"comment", "string_content", "string_literal", "raw_string_literal", "raw_string_content", "preproc_arg"}
+)
 _DEFINES = frozenset({"preproc_def", "preproc_function_def"})
 
 
