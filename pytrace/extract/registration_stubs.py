@@ -11,8 +11,9 @@ from collections.abc import Iterator
 
 from tree_sitter import Tree
 
+from pytrace.extract.cpp_guards import PreprocessorGuards
 from pytrace.extract.registration_macros import STUB_SITES, STUB_SLOTS
-from pytrace.extract.registration_text import Guards, Lines, arguments, clean, place
+from pytrace.extract.registration_text import Lines, arguments, clean, place
 from pytrace.model import Facts
 
 #: Bytes without which a file has nothing for this module (``AT_DISPATCH_…`` has none of them).
@@ -37,7 +38,7 @@ def extract_stubs(tree: Tree, source: bytes) -> Facts:
         return {}
     sites: list[tuple[int, str, str, str, str, str]] = []
     registrations: list[tuple[int, str, str, str, str, str, str]] = []
-    lines, guards = Lines(source), Guards(source)
+    lines, guards = Lines(source), PreprocessorGuards(source.decode("latin-1"))
     for start, opening, what, name, slot in _found(source):
         scope = place(tree, start)
         if scope is None:

@@ -1,4 +1,4 @@
-"""Reading macro calls in C++ text: arguments, string literals, lines, guards, and the namespace around a place.
+"""Reading macro calls in C++ text: arguments, string literals, lines, and the namespace around a place.
 
 Registrations are macro calls, and macro calls are what a parser understands least: ``REGISTER_DISPATCH(a, &b)``
 without a semicolon, ``m.impl`` with a lambda that spans fifty lines. They are found in the text, and read by
@@ -8,7 +8,6 @@ balancing brackets; the syntax tree is asked only where a place stands (namespac
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from typing import NamedTuple
 
 from tree_sitter import Node, Tree
@@ -30,9 +29,6 @@ _STRING = re.compile(
     rb'R"(?P<raw>[^()\\\s"]{0,16})\((?P<body>.*?)\)(?P=raw)"|(?:u8|[LuU])?"(?P<text>(?:[^"\\\n]|\\.)*)"', re.S
 )
 _ESCAPE = re.compile(r"\\(.)", re.S)
-#: Begins with a literal, so that the search for it is fast; that the ``#`` is the first on its line is checked after.
-_PREPROCESSOR = re.compile(rb"#[ \t]*(ifdef|ifndef|if|elifdef|elifndef|elif|else|endif)\b((?:[^\n\\]|\\.)*)", re.S)
-
 #: A bracket that stays open for more than this many bytes is broken input, not a registration.
 _LONGEST = 400_000
 
@@ -135,61 +131,6 @@ class Lines:
         self._line += self._source.count(b"\n", self._at, offset)
         self._at = offset
         return self._line
-
-
-class Guards:
-    """The ``#if`` conditions around a place, outermost first, joined with `` && ``; read once per file.
-
-    An ``#else`` is the negation of what stood before it, so both branches of an ``#if`` are kept apart.
-    A header's include guard is no condition.
-    """
-
-    def __init__(self, source: bytes) -> None:
-        self._starts: list[int] = [0]
-        self._texts: list[str] = [""]
-        stack: list[list[str]] = []
-        for match in _PREPROCESSOR.finditer(source):
-            if source[source.rfind(b"\n", 0, match.start()) + 1 : match.start()].strip():
-                continue
-            word, rest = match.group(1).decode(), clean(match.group(2))
-            if word == "if":
-                stack.append([rest])
-            elif word in ("ifdef", "ifndef"):
-                stack.append([_defined(word, rest, _is_include_guard(source, match.end(), rest))])
-            elif not stack:
-                continue
-            elif word == "endif":
-                stack.pop()
-            else:
-                branches = stack[-1]
-                branches[-1] = _negate(branches[-1])
-                branches.append("" if word == "else" else rest if word == "elif" else _defined(word[2:], rest, False))
-            self._starts.append(match.end())
-            self._texts.append(" && ".join(part for branches in stack for part in branches if part))
-
-    def at(self, offset: int) -> str:
-        """The guard at ``offset``, "" when there is none."""
-        return self._texts[bisect_right(self._starts, offset) - 1]
-
-
-def _defined(word: str, name: str, include_guard: bool) -> str:
-    if include_guard:
-        return ""
-    return f"defined({name})" if word == "ifdef" else f"!defined({name})"
-
-
-def _is_include_guard(source: bytes, end: int, name: str) -> bool:
-    following = source[end : end + len(name) + 32].split(None, 2)
-    return len(following) > 1 and following[0] == b"#define" and following[1] == name.encode()
-
-
-def _negate(condition: str) -> str:
-    if not condition:
-        return ""
-    simple = re.fullmatch(r"!?\w+(\([^()]*\))?", condition)
-    if simple:
-        return condition[1:] if condition.startswith("!") else f"!{condition}"
-    return f"!({condition})"
 
 
 #: Node types in which the text of a registration is no registration: it is quoted, or the body of a macro
