@@ -37,6 +37,7 @@ class Via:
     line: int = 0
     guard: str = ""
     candidates: int = 1  #: 1 means certain; otherwise the step is one of so many possible ends
+    lines: list[int] = field(default_factory=list)  #: further lines of the same file that say the same
 
     @property
     def at(self) -> str:
@@ -65,7 +66,7 @@ class Step:
 class Folded:
     """Neighbours that were left out of the tree, by the reason, with their names in order of appearance."""
 
-    why: str  #: ``plumbing`` operators that allocate, view or ask; ``helpers`` functions that reach nothing shown; ``more`` the limit
+    why: str  #: ``plumbing``: operators that allocate, view or ask; ``helpers``: functions that reach nothing shown
     names: list[str]
 
 
@@ -148,12 +149,12 @@ class FormulaVar:
 
 @dataclass(slots=True)
 class Part:
-    """An operator inside a composite one that carries its own formula."""
+    """An operator inside another one (a composite, or a formula) and the formula that it carries itself."""
 
     op: str
-    node: str
-    file: str
-    line: int
+    node: str  #: its autograd node; "" when it has no formula
+    file: str = ""
+    line: int = 0
     through: list[str] = field(default_factory=list)  #: operators between, outermost first
 
 
@@ -168,7 +169,7 @@ class Backward:
     verdict: str
     formulas: list[Formula] = field(default_factory=list)
     parts: list[Part] = field(default_factory=list)
-    double: list[Formula] = field(default_factory=list)
+    double: list[Part] = field(default_factory=list)  #: the operators that the formulas call, and their own formulas
     used_by: list[Formula] = field(default_factory=list)  #: formulas of other operators that call this one
     sentence: str = ""
 

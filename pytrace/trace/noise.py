@@ -48,6 +48,4 @@ def is_plumbing(op: Node) -> bool:
     schema = str(op.attrs.get("schema", ""))
     if not schema:
         return False
-    return bool(
-        _MEMORY_ARGUMENT.search(schema) or _ALIAS_RETURN.search(schema) or not _TENSOR_RETURN.search(schema)
-    )
+    return bool(_MEMORY_ARGUMENT.search(schema) or _ALIAS_RETURN.search(schema) or not _TENSOR_RETURN.search(schema))

@@ -1,0 +1,108 @@
+"""``pytrace api``: a name that a user writes, down to the operators it calls."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from pytrace.model import Edge, EdgeKind, Node, NodeKind
+from pytrace.store import Store
+from pytrace.trace import python_side
+from pytrace.trace.answers import ApiAnswer, ApiOp, Folded, Step
+from pytrace.trace.noise import is_plumbing
+from pytrace.trace.walk import ref, via
+
+_DOWN = (EdgeKind.ALIAS_OF, EdgeKind.BINDS, EdgeKind.CALLS_OP, EdgeKind.CALLS)
+_LEVELS = 12
+
+
+def answer(store: Store, query: str, nodes: list[Node], *, depth: int = 0, limit: int = 80) -> ApiAnswer:
+    """Tell the way from ``nodes`` (Python names or bindings) to operators: as a tree, and as a flat list.
+
+    ``depth`` bounds the levels of calls drawn (0: as many as the limit of lines allows), ``limit`` the lines.
+    """
+    ways = python_side.down(store, nodes)
+    ops = [ApiOp(ref(w.op), w.distance, list(w.through), list(w.guards)) for w in ways]
+    roots = _draw(store, nodes, depth or _LEVELS, limit)
+    sentence = ""
+    if not ways:
+        sentence = "Pure Python: no operator stands behind this name, as far as the index can tell."
+    how = "" if any(n.name == query for n in nodes) else f"{query} is {', '.join(n.name for n in nodes[:3])}"
+    return ApiAnswer(query, how, roots, ops, sentence)
+
+
+def _draw(store: Store, starts: list[Node], levels: int, limit: int) -> list[Step]:
+    """Trees of Python calls that lead to an operator, breadth first, each name opened once."""
+    nodes, out = _load(store, starts, levels)
+    useful = _leading(nodes, out)
+    roots = [Step(ref(n)) for n in starts]
+    queue = deque(zip(roots, starts))
+    opened: set[int] = set()
+    lines = len(roots)
+    while queue:
+        step, node = queue.popleft()
+        if node.id in opened:
+            step.state = "seen"
+            continue
+        ends = [e for e in out.get(node.id, ()) if e.dst in useful]
+        if limit and lines >= limit:
+            step.state = "cut" if ends else ""
+            continue
+        opened.add(node.id)
+        plumbing: dict[str, None] = {}
+        known: dict[tuple[int, str], Step] = {}
+        for edge in ends:
+            end = nodes[edge.dst]
+            if end.kind == NodeKind.OP and is_plumbing(end) and node.kind != NodeKind.BINDING:
+                plumbing[end.name] = None
+                continue
+            if (edge.dst, edge.guard) in known:
+                told = known[edge.dst, edge.guard].via
+                assert told is not None
+                if edge.line != told.line and edge.line not in told.lines:
+                    told.lines.append(edge.line)
+                continue
+            below = known[edge.dst, edge.guard] = Step(ref(end), via(edge))
+            if end.kind == NodeKind.BINDING:
+                below.ref.note = python_side.binding_note(end)
+            step.steps.append(below)
+            lines += 1
+            if end.kind != NodeKind.OP:
+                queue.append((below, end))
+        if plumbing:
+            step.folded.append(Folded("plumbing", list(plumbing)))
+            lines += 1
+    return roots
+
+
+def _load(store: Store, starts: list[Node], levels: int) -> tuple[dict[int, Node], dict[int, list[Edge]]]:
+    nodes = {n.id: n for n in starts}
+    out: dict[int, list[Edge]] = {}
+    frontier = list(nodes)
+    for _ in range(levels):
+        if not frontier or len(nodes) > 3000:
+            break
+        edges = store.edges_from(frontier, *_DOWN)
+        for node_id in frontier:
+            out[node_id] = []
+        nodes.update(store.nodes({e.dst for e in edges} - nodes.keys()))
+        for edge in edges:
+            out[edge.src].append(edge)
+        ends = dict.fromkeys(e.dst for e in edges)
+        frontier = [i for i in ends if i not in out and nodes[i].kind in (NodeKind.PYTHON, NodeKind.BINDING)]
+    return nodes, out
+
+
+def _leading(nodes: dict[int, Node], out: dict[int, list[Edge]]) -> set[int]:
+    """Nodes from which an operator is reached."""
+    into: dict[int, list[int]] = {}
+    for src, edges in out.items():
+        for edge in edges:
+            into.setdefault(edge.dst, []).append(src)
+    todo = [i for i, n in nodes.items() if n.kind == NodeKind.OP]
+    found = set(todo)
+    while todo:
+        for src in into.get(todo.pop(), ()):
+            if src not in found:
+                found.add(src)
+                todo.append(src)
+    return found

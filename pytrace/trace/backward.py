@@ -1,0 +1,179 @@
+"""The backward of an operator: its formulas, what they call, and for a composite operator the parts that carry them.
+
+The rules are those of tools/autograd/gen_variable_type.py: an operator with an entry in derivatives.yaml uses it; one
+that is CompositeImplicitAutograd is differentiated through the operators it calls; any other raises "derivative for
+… is not implemented" when it is differentiated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pytrace.model import EdgeKind, Node, NodeKind
+from pytrace.store import Store
+from pytrace.trace.answers import Backward, BackwardAnswer, Formula, FormulaVar, Part, Step
+from pytrace.trace.noise import is_plumbing
+from pytrace.trace.table import Table, tables
+from pytrace.trace.walk import Walker, reach, ref, via
+
+_IMPLICIT = "CompositeImplicitAutograd"
+#: A composite operator may call composites; no chain in the tree is longer, and a loop must end.
+_MAX_LEVELS = 4
+_MAX_PARTS = 400
+
+
+def of_operators(store: Store, ops: list[Node], *, depth: int = 0, limit: int = 24) -> Backward:
+    """What the tree says about differentiating any of ``ops`` (overloads of one operator)."""
+    known = tables(store, ops)
+    formulas = formulas_of(store, ops)
+    told = [formula(node, names, key) for node, names, key in formulas]
+    used = _used_by(store, ops)
+    if formulas:
+        walker = Walker(store, depth=depth, limit=limit)
+        for (node, _, _), entry in zip(formulas, told):
+            entry.calls = calls(walker, node)
+        double = _double(store, [node for node, _, _ in formulas])
+        return Backward("formula", told, [], double, used)
+    composite = [op for op in ops if any(row.key == _IMPLICIT for row in known[op.id].rows)]
+    if composite:
+        parts = composite_parts(store, composite, known)
+        sentence = "No formula of its own: it is CompositeImplicitAutograd, so autograd records the operators it calls."
+        return Backward("composite", [], parts, [], used, sentence)
+    names = ", ".join(op.name for op in ops[:3])
+    if all(op.attrs.get("kind") == "out" for op in ops):
+        return Backward(
+            "not-needed", [], [], [], used, "An out= variant: autograd refuses it for tensors that require grad."
+        )
+    sentence = (
+        f"None: no entry in derivatives.yaml for {names}, and no composite kernel. A call with inputs that require grad"
+        f' raises "derivative for {ops[0].name.partition(".")[0]} is not implemented".'
+    )
+    return Backward("none", [], [], [], used, sentence)
+
+
+def answer(store: Store, query: str, how: str, ops: list[Node], *, depth: int = 1, limit: int = 90) -> BackwardAnswer:
+    """``pytrace backward``: the same as in ``pytrace op``, with the formulas' calls opened down to kernels."""
+    return BackwardAnswer(query, how, [ref(op) for op in ops], of_operators(store, ops, depth=depth, limit=limit))
+
+
+def formulas_of(store: Store, ops: Iterable[Node]) -> list[tuple[Node, list[str], str]]:
+    """(formula node, names of the operators that use it, dispatch key), in the order of derivatives.yaml."""
+    names = {op.id: op.name for op in ops}
+    users: dict[tuple[int, str], list[str]] = {}
+    for edge in store.edges_from(list(names), EdgeKind.DERIVATIVE):
+        users.setdefault((edge.dst, edge.key), []).append(names[edge.src])
+    nodes = store.nodes(node_id for node_id, _ in users)
+    order = sorted(users, key=lambda u: (nodes[u[0]].line, nodes[u[0]].name, u[1]))
+    return [(nodes[node_id], list(dict.fromkeys(users[node_id, key])), key) for node_id, key in order]
+
+
+def formula(node: Node, ops: list[str], key: str = "Default") -> Formula:
+    """A formula node as it is told."""
+    return Formula(
+        node.name,
+        node.file,
+        node.line,
+        ops,
+        key or "Default",
+        [_variable(row, node.line) for row in node.attrs.get("vars") or ()],
+        [_variable(row, node.line) for row in node.attrs.get("forward") or ()],
+    )
+
+
+def _variable(row: dict[str, Any], line: int) -> FormulaVar:
+    names = row.get("vars") or row.get("names") or []
+    text = str(row.get("formula", ""))
+    return FormulaVar(
+        [names] if isinstance(names, str) else [str(n) for n in names],
+        text,
+        int(row.get("line") or line),
+        [str(n) for n in (*(row.get("saved_inputs") or ()), *(row.get("saved_outputs") or ()))],
+        "not_implemented" in text,
+    )
+
+
+def calls(walker: Walker, node: Node) -> list[Step]:
+    """The trees below what a formula calls."""
+    edges = walker.store.edges_from(node.id, EdgeKind.CALLS, EdgeKind.CALLS_OP)
+    ends = walker.store.nodes(e.dst for e in edges)
+    roots: dict[int, tuple[Node, Any, str]] = {}
+    for edge in edges:
+        end = ends.get(edge.dst)
+        if end is not None and edge.dst not in roots and not is_plumbing(end):
+            roots[edge.dst] = (end, via(edge), "")
+    return walker.draw(list(roots.values()))
+
+
+def composite_parts(store: Store, ops: list[Node], known: dict[int, Table]) -> list[Part]:
+    """The operators inside composite ``ops`` that carry formulas, through composites inside them."""
+    parts: dict[int, Part] = {}
+    seen = {op.id for op in ops}
+    level: list[tuple[Node, tuple[str, ...]]] = [(op, ()) for op in ops]
+    for depth in range(_MAX_LEVELS):
+        if depth:
+            known = tables(store, [op for op, _ in level])
+        bodies: dict[int, list[int]] = {
+            op.id: [row.function.id for row in known[op.id].rows if row.key == _IMPLICIT] for op, _ in level
+        }
+        found = reach(store, {f for functions in bodies.values() for f in functions})
+        inner: dict[int, tuple[str, ...]] = {}
+        for op, through in level:
+            way = (*through, op.name) if depth else through
+            for function in bodies[op.id]:
+                for end in found.get(function, ()):
+                    if end not in seen:
+                        seen.add(end)
+                        inner[end] = way
+        nodes = store.nodes(inner)
+        has = {e.src: e.dst for e in reversed(store.edges_from(list(inner), EdgeKind.DERIVATIVE))}
+        entries = store.nodes(has.values())
+        level = []
+        for node_id, way in inner.items():
+            node = nodes[node_id]
+            if node_id in has:
+                entry = entries[has[node_id]]
+                if not is_plumbing(node):
+                    parts[node_id] = Part(node.name, entry.name, entry.file, entry.line, list(way))
+            else:
+                level.append((node, way))
+        if not level or len(seen) > _MAX_PARTS:
+            break
+    return list(parts.values())
+
+
+def _double(store: Store, formulas: list[Node]) -> list[Part]:
+    """The operators that the formulas call, directly or in their functions, with the formula each one carries."""
+    edges = store.edges_from([f.id for f in formulas], EdgeKind.CALLS, EdgeKind.CALLS_OP)
+    direct = [e.dst for e in edges if e.kind == EdgeKind.CALLS_OP]
+    functions = {e.dst for e in edges if e.kind == EdgeKind.CALLS}
+    through = {end: function for function, ends in reach(store, functions).items() for end in ends}
+    ids = list(dict.fromkeys([*direct, *through]))
+    nodes = store.nodes([*ids, *functions])
+    has = {e.src: e.dst for e in reversed(store.edges_from(ids, EdgeKind.DERIVATIVE))}
+    entries = store.nodes(has.values())
+    parts = []
+    for node_id in ids:
+        node = nodes[node_id]
+        if is_plumbing(node):
+            continue
+        way = [nodes[through[node_id]].name] if node_id not in direct else []
+        entry = entries.get(has.get(node_id, -1))
+        if entry is None:
+            parts.append(Part(node.name, "", "", 0, way))
+        else:
+            parts.append(Part(node.name, entry.name, entry.file, entry.line, way))
+    return parts
+
+
+def _used_by(store: Store, ops: list[Node]) -> list[Formula]:
+    """Formulas of other operators that call one of ``ops`` by name."""
+    edges = store.edges_to([op.id for op in ops], EdgeKind.CALLS_OP)
+    nodes = store.nodes(e.src for e in edges)
+    callers = [n for n in nodes.values() if n.kind == NodeKind.FORMULA]
+    users: dict[int, list[str]] = {n.id: [] for n in callers}
+    back = store.edges_to(list(users), EdgeKind.DERIVATIVE)
+    names = store.nodes(e.src for e in back)
+    for edge in back:
+        users[edge.dst].append(names[edge.src].name)
+    return [Formula(n.name, n.file, n.line, users[n.id]) for n in sorted(callers, key=lambda n: (n.line, n.name))]

@@ -1,0 +1,130 @@
+"""``pytrace op``: everything about an operator, from the Python name to the kernels and the backward."""
+
+from __future__ import annotations
+
+from pytrace.model import Node, NodeKind
+from pytrace.store import Store
+from pytrace.trace import backward as backward_side
+from pytrace.trace import python_side
+from pytrace.trace.answers import Dtypes, OpAnswer, Overload, Path, Row
+from pytrace.trace.devices import canonical, device_of, is_plain
+from pytrace.trace.resolve import Found
+from pytrace.trace.table import Table, TableRow, rows_for, tables
+from pytrace.trace.walk import Walker, ref, via
+
+
+def answer(
+    store: Store,
+    query: str,
+    found: Found,
+    *,
+    device: str = "",
+    depth: int = 1,
+    limit: int = 90,
+    python_limit: int = 8,
+) -> OpAnswer:
+    """Tell all about the operators in ``found`` (see ``resolve.operators``).
+
+    ``device`` keeps the keys and registrations of one device (and what serves every one). ``depth`` is how many
+    operators deep the trees are opened, ``limit`` how many lines they may have together (0: no limit).
+    """
+    device = canonical(device)
+    ops = [n for n in found.nodes if n.kind == NodeKind.OP]
+    known = tables(store, ops)
+    rows = _rows(ops, known)
+    names = python_side.up(store, [op.id for op in ops], limit=python_limit)
+    walker = Walker(store, device=device, depth=depth, limit=limit)
+    paths = _paths(walker, ops, known, device)
+    notes = []
+    if found.others:
+        more = ", ".join(found.others[:8]) + (f" and {len(found.others) - 8} more" if len(found.others) > 8 else "")
+        notes.append(f"It also calls {more}; `pytrace api {query}` shows the way to each.")
+    if device and not any(device_of(key) in (device, "") for row in rows for key in row.keys):
+        notes.append(f"No row of the dispatch table serves {device}.")
+    shown = rows
+    if device:
+        shown = [r for r in rows if any(device_of(k) in (device, "") for k in r.keys)]
+    return OpAnswer(
+        query=query,
+        how=found.how,
+        overloads=[overload(op) for op in ops],
+        bindings=names.bindings,
+        python=names.python,
+        more_python=names.more,
+        dispatch=shown,
+        paths=paths,
+        dtypes=_dtypes(walker, paths),
+        backward=backward_side.of_operators(store, ops) if ops else None,
+        device=device,
+        notes=notes,
+    )
+
+
+def overload(op: Node) -> Overload:
+    """An overload as it is told: traits are what torchgen says of it."""
+    attrs = op.attrs
+    traits = []
+    kind = str(attrs.get("kind") or "")
+    if kind and kind != "functional":
+        traits.append({"inplace": "in-place", "out": "out="}.get(kind, kind))
+    if attrs.get("structured"):
+        traits.append("structured")
+    if attrs.get("is_generated"):
+        traits.append("generated")
+    if attrs.get("is_view"):
+        traits.append("view")
+    traits += [str(tag) for tag in attrs.get("tags") or ()]
+    return Overload(op.name, str(attrs.get("schema") or ""), op.file, op.line, traits)
+
+
+def _rows(ops: list[Node], known: dict[int, Table]) -> list[Row]:
+    """The dispatch tables of all overloads, each row told once: by the operator that owns it."""
+    rows: dict[tuple[str, int], Row] = {}
+    asked = [op.name for op in ops]
+    for op in ops:
+        for row in known[op.id].rows:
+            slot = rows.get((row.owner.name, row.function.id))
+            if slot is None:
+                slot = Row(row.owner.name, [], ref(row.function), via(row.edge))
+                rows[row.owner.name, row.function.id] = slot
+            if row.key not in slot.keys:
+                slot.keys.append(row.key)
+            if op.name != row.owner.name and op.name not in slot.shared_by:
+                slot.shared_by.append(op.name)
+    order = {name: place for place, name in enumerate(asked)}
+    return sorted(rows.values(), key=lambda r: order.get(r.op, len(order)))
+
+
+def _paths(walker: Walker, ops: list[Node], known: dict[int, Table], device: str) -> list[Path]:
+    """A tree for each function that a call may land in, without the backends that only sparse or quantized use."""
+    chosen: dict[tuple[int, str], tuple[TableRow, list[str], list[str]]] = {}
+    for op in ops:
+        for row in rows_for(known[op.id].rows, device):
+            if not device and not is_plain(row.key) and len(known[op.id].rows) > 1:
+                continue
+            slot = chosen.setdefault((row.function.id, device_of(row.key)), (row, [], []))
+            if row.key not in slot[1]:
+                slot[1].append(row.key)
+            if row.owner.name not in slot[2]:
+                slot[2].append(row.owner.name)
+    picked = list(chosen.values())
+    trees = walker.draw([(row.function, via(row.edge), device or device_of(row.key)) for row, _, _ in picked])
+    return [Path(owners[0], keys, tree) for (_, keys, owners), tree in zip(picked, trees)]
+
+
+def _dtypes(walker: Walker, paths: list[Path]) -> list[Dtypes]:
+    """The dtype sets met in the trees, each once, with the device of the tree they stand in."""
+    found: dict[tuple[str, str, int], Dtypes] = {}
+    for path in paths:
+        todo = [(path.tree, device_of(path.keys[0]))]
+        while todo:
+            step, device = todo.pop(0)
+            if step.via is not None and step.via.key and device_of(step.via.key.split(",")[0]):
+                device = device_of(step.via.key.split(",")[0])
+            if step.ref.kind == NodeKind.OP:
+                continue  # what another operator supports is its own matter
+            for entry in step.dtypes:
+                entry.device = device
+                found.setdefault((entry.label, entry.file, entry.line), entry)
+            todo += [(child, device) for child in step.steps]
+    return list(found.values())

@@ -1,0 +1,133 @@
+"""What people type -> nodes of the index.
+
+Each function returns the nodes and a sentence that says how the text was understood ("" when it is simply the
+node's name). Nothing is guessed: when several readings fit, all nodes of the likeliest reading are returned, and an
+empty list means that the index holds no such name (``search.nearest`` then finds what is close).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pytrace.model import EdgeKind, Node, NodeKind
+from pytrace.store import Store
+from pytrace.trace import python_side, spelling
+from pytrace.trace.noise import is_plumbing
+
+#: What ``pytrace kernel`` may be asked about.
+CPP_KINDS = (NodeKind.CUDA_KERNEL, NodeKind.FUNCTION, NodeKind.FUNCTOR, NodeKind.STUB, NodeKind.LIBRARY)
+#: Without a better reason, a Python name answers with at most so many different operators.
+_MAX_BASES = 4
+
+
+class Found(NamedTuple):
+    """Nodes, how the text was understood, and names that also fit but were not taken."""
+
+    nodes: list[Node]
+    how: str = ""
+    others: tuple[str, ...] = ()
+
+
+def operators(store: Store, text: str) -> Found:
+    """The operator overloads that ``text`` names: directly, by a Python name, a C++ name, or an autograd node."""
+    text = spelling.clean(text)
+    for namespace, base, overload in spelling.op_names(text):
+        found = _overloads(store, namespace, base or "", overload)
+        if found:
+            plain = text in {n.name for n in found} or (base == text and not namespace)
+            return Found(found, "" if plain else f"{text} is the operator {base}")
+    named = python_nodes(store, text)
+    if named:
+        return _behind_python(store, text, named)
+    formulas = store.named(text, NodeKind.FORMULA)
+    if formulas:
+        edges = store.edges_to([f.id for f in formulas], EdgeKind.DERIVATIVE)
+        ops = sorted(store.nodes(e.src for e in edges).values(), key=_order)
+        return Found(ops, f"{text} is the autograd node of {_names(ops)}")
+    return Found([])
+
+
+def _overloads(store: Store, namespace: str, base: str, overload: str | None) -> list[Node]:
+    """Overloads of ``base`` and, when the text names neither an overload nor an in-place form, of ``base_``."""
+    nodes = store.bare(base, NodeKind.OP)
+    if overload is None and not base.endswith("_"):
+        nodes += store.bare(f"{base}_", NodeKind.OP)
+    if namespace:
+        nodes = [n for n in nodes if n.name.partition("::")[0] == namespace]
+    elif any(n.name.startswith("aten::") for n in nodes):
+        nodes = [n for n in nodes if n.name.startswith("aten::")]
+    if overload is not None:
+        nodes = [n for n in nodes if n.name.rpartition("::")[2].partition(".")[2] == overload]
+    return sorted(nodes, key=_order)
+
+
+def _order(node: Node) -> tuple[bool, str, int, str]:
+    """Hand-written before generated, then as the YAML has them."""
+    return (bool(node.attrs.get("is_generated")), node.file, node.line, node.name)
+
+
+def _names(nodes: list[Node], most: int = 4) -> str:
+    names = [n.name for n in nodes[:most]]
+    return ", ".join(names) + (f" and {len(nodes) - most} more" if len(nodes) > most else "")
+
+
+def _behind_python(store: Store, text: str, named: list[Node]) -> Found:
+    """The operators nearest behind a Python name, those called like it first."""
+    ways = python_side.down(store, named)
+    ops = {way.op.id: way.op for way in ways}
+    if not ops:
+        return Found([], f"{named[0].name} ({named[0].at}) is pure Python: no operator stands behind it.")
+    last = text.rpartition(".")[2].lower().rstrip("_")
+    alike = [way for way in ways if _alike(way.op.bare.lower().rstrip("_"), last)]
+    rest = [way for way in ways if not is_plumbing(way.op)] or ways
+    pool = alike or rest
+    nearest = min(way.distance for way in pool)
+    bases = list(dict.fromkeys(way.op.bare for way in pool if way.distance == nearest))
+    taken = bases[:_MAX_BASES]
+    nodes = [op for op in ops.values() if op.bare in taken]
+    others = tuple(dict.fromkeys(way.op.bare for way in ways if way.op.bare not in taken))
+    full = named[0].name
+    how = f"{text}{'' if full == text else f' ({full})'} calls {', '.join(f'aten::{b}' if '::' not in b else b for b in taken)}"
+    return Found(sorted(nodes, key=_order), how, others)
+
+
+def _alike(base: str, name: str) -> bool:
+    """Whether an operator's base name is that of the Python name, give or take a suffix (``nll_loss_nd``)."""
+    flat = base.replace("_", "")
+    wanted = name.replace("_", "")
+    return flat == wanted or base.startswith(f"{name}_") or (len(flat) > 3 and wanted == flat.lstrip("_"))
+
+
+def python_nodes(store: Store, text: str) -> list[Node]:
+    """Python names and bindings that ``text`` may be short for; the best reading's nodes only."""
+    text = spelling.clean(text)
+    for name in spelling.python_names(text):
+        found = store.named(name, NodeKind.PYTHON, NodeKind.BINDING)
+        if found:
+            return found
+    if "." not in text and not text[:1].isupper():
+        return []
+    # `nn.LSTM` when the alias is not in the index: the class by its last part, its package by the first ones.
+    head, _, last = spelling.python_names(text)[0].rpartition(".")
+    inside = [n for n in store.bare(last, NodeKind.PYTHON) if not head or n.name.startswith(f"{head}.")]
+    shortest = min((n.name.count(".") for n in inside), default=0)
+    return [n for n in inside if n.name.count(".") == shortest]
+
+
+def cpp_nodes(store: Store, text: str, *kinds: str) -> Found:
+    """C++ things that ``text`` names: bare or qualified, with or without template arguments and parameters."""
+    kinds = kinds or CPP_KINDS
+    name = spelling.cpp_name(text)
+    if not name:
+        return Found([])
+    last = name.rpartition("::")[2]
+    found = [n for n in store.bare(last, *kinds) if n.name == name or n.name.endswith(f"::{name}")]
+    exact = [n for n in found if n.name == name]
+    if exact and "::" in name:
+        found = exact
+    how = "" if spelling.clean(text) in {name, *(n.name for n in found)} else f"read as {name}"
+    if not found and "::" in name:
+        # A profiler's name keeps namespaces that another version had: what has the same last part, said as such.
+        found = store.bare(last, *kinds)
+        how = f"there is no {name}; these have its last part" if found else ""
+    return Found(sorted(found, key=lambda n: (kinds.index(n.kind), n.name, n.file, n.line)), how)
