@@ -158,11 +158,11 @@ class Schema:
         returned = [r.annotation for r in self.returns]
         return [a for a in written if a.annotation not in returned]
 
-    def group_key(self) -> tuple[object, ...]:
+    def group_key(self, base: str = "") -> tuple[object, ...]:
         """Equal for the functional, in-place, out= and mutable variants of one operator, and only for them.
 
         It is ``FunctionSchema.signature()`` of torchgen: without overload, annotations, out arguments, TensorOptions
-        and names of returns, but with the defaults.
+        and names of returns, but with the defaults. ``base`` stands in for the base name (``strip_view_copy_name``).
         """
         kwarg_only = self.kwarg_only
         if (at := self.options_index) >= 0:
@@ -174,7 +174,7 @@ class Schema:
         if any(a.is_write for a in self.positional) or self.out:
             returns += tuple([a.type for a in self.mutable_input_returns()])
         name = self.name.name
-        return (name.base, name.dunder, positional, tuple([a[:3] for a in kwarg_only]), returns)
+        return (base or name.base, name.dunder, positional, tuple([a[:3] for a in kwarg_only]), returns)
 
 
 #: Defaults that torchgen pretends for the grouping of variants, with its reason
