@@ -17,7 +17,10 @@ class Action:
     """What ``normalise`` does with a macro."""
 
     BLANK = "blank"  #: replace the word by spaces
+    ATTRIBUTE = "attribute"  #: the same, where a declaration follows
     BLANK_CALL = "blank-call"  #: replace the word, and the parenthesised arguments if some follow, by spaces
+    BLANK_ARGS = "blank-args"  #: keep the word and its parentheses, blank the arguments
+    UNWRAP = "unwrap"  #: ``NAME(x)`` becomes ``x``
     FIELD = "field"  #: ``NAME(type, name)`` becomes ``type  name``
     NONE = ""  #: leave it alone
 
@@ -48,6 +51,8 @@ ROWS: tuple[Row, ...] = (
     Row("C10_ERASE", Action.BLANK, "always-inline and hidden, c10/macros/Export.h"),
     Row("GPU_LAMBDA", Action.BLANK, "__host__ __device__ of a lambda, c10/macros/Macros.h"),
     Row("MAYBE_UNUSED", Action.BLANK, "[[maybe_unused]], torch/csrc"),
+    Row("FUNCAPI", Action.BLANK, "__host__ __device__, aten/src/ATen/native/sparse/SparseBinaryOpIntersectionCommon.h"),
+    Row("INLINE", Action.BLANK, "inline, aten/src/ATen/native/sparse/SparseBinaryOpIntersectionCommon.h"),
     Row("MAYBE_GLOBAL", Action.BLANK, "nothing or __global__"),
     Row("CACHE_ALIGN", Action.BLANK, "alignment of a variable, c10/util and aten/src/ATen/native/cpu"),
     Row("PYBIND11_CONSTINIT", Action.BLANK, "constinit, pybind11/detail/common.h"),
@@ -58,7 +63,7 @@ ROWS: tuple[Row, ...] = (
     Row("CUTLASS_PRAGMA_UNROLL", Action.BLANK, "#pragma unroll, cutlass/cutlass.h"),
     Row("CUTLASS_PRAGMA_NO_UNROLL", Action.BLANK, "#pragma unroll 1, cutlass/cutlass.h"),
     Row("CUTLASS_GEMM_LOOP", Action.BLANK, "#pragma unroll 1, cutlass/cutlass.h"),
-    Row("HANDLE_TH_ERRORS", Action.BLANK, "opens a try block that END_HANDLE_TH_ERRORS closes, torch/csrc/Exceptions.h"),
+    Row("HANDLE_TH_ERRORS", Action.BLANK, "opens a try block, closed by END_…, torch/csrc/Exceptions.h"),
     Row("END_HANDLE_TH_ERRORS", Action.BLANK, "closes the try block, torch/csrc/Exceptions.h"),
     Row("END_HANDLE_TH_ERRORS_PYBIND", Action.BLANK, "closes the try block, torch/csrc/Exceptions.h"),
     Row("END_HANDLE_TH_ERRORS_RET", Action.BLANK_CALL, "closes the try block, torch/csrc/Exceptions.h"),
@@ -74,28 +79,39 @@ ROWS: tuple[Row, ...] = (
     Row("C10_DEPRECATED", Action.BLANK, "[[deprecated]], c10/util/Deprecated.h"),
     Row("C10_DEPRECATED_MESSAGE", Action.BLANK_CALL, "[[deprecated(…)]], c10/util/Deprecated.h"),
     Row("PYTORCH_QNNP_ALIGN", Action.BLANK_CALL, "alignment, qnnpack's common.h"),
+    # transparent
+    Row("ROCM_HIPCUB", Action.UNWRAP, "its argument on CUDA, aten/src/ATen/cuda/cub.cuh"),
     # members
     Row("TORCH_ARG", Action.FIELD, "a field and its accessors, torch/csrc/api/include/torch/arg.h"),
 )
 
 BY_NAME: dict[bytes, Row] = {row.name.encode(): row for row in ROWS}
 
-#: Lower-case words that must go as well; they are searched one by one, so there are few.
-BLANK_WORDS: tuple[tuple[bytes, str], ...] = (
-    (b"__ubsan_ignore_float_divide_by_zero__", "no_sanitize attribute, c10/macros/Macros.h"),
-    (b"__ubsan_ignore_undefined__", "no_sanitize attribute, c10/macros/Macros.h"),
-    (b"__ubsan_ignore_signed_int_overflow__", "no_sanitize attribute, c10/macros/Macros.h"),
-    (b"__ubsan_ignore_pointer_overflow__", "no_sanitize attribute, c10/macros/Macros.h"),
-    (b"__ubsan_ignore_function__", "no_sanitize attribute, c10/macros/Macros.h"),
-    (b"__ubsan_ignore_vptr__", "no_sanitize attribute, c10/macros/Macros.h"),
-    (b"__FORCE_INLINE", "inline, aten/src/ATen/cpu/vec"),
+#: Words that are not ALL_CAPS; they are searched one by one, so there are few.
+BLANK_WORDS: tuple[tuple[bytes, str, str], ...] = (
+    (b"__ubsan_ignore_float_divide_by_zero__", Action.BLANK, "no_sanitize attribute, c10/macros/Macros.h"),
+    (b"__ubsan_ignore_undefined__", Action.BLANK, "no_sanitize attribute, c10/macros/Macros.h"),
+    (b"__ubsan_ignore_signed_int_overflow__", Action.BLANK, "no_sanitize attribute, c10/macros/Macros.h"),
+    (b"__ubsan_ignore_pointer_overflow__", Action.BLANK, "no_sanitize attribute, c10/macros/Macros.h"),
+    (b"__ubsan_ignore_function__", Action.BLANK, "no_sanitize attribute, c10/macros/Macros.h"),
+    (b"__ubsan_ignore_vptr__", Action.BLANK, "no_sanitize attribute, c10/macros/Macros.h"),
+    (b"__FORCE_INLINE", Action.BLANK, "inline, aten/src/ATen/cpu/vec"),
+    (b"__attribute__", Action.BLANK_CALL, "GNU attribute; the grammar knows it in some places only"),
+    (b"__align__", Action.BLANK_CALL, "CUDA alignment"),
+    (b"jiterator_stringify", Action.BLANK_ARGS, "its argument is source text, aten/src/ATen/native/cuda/jit_utils.h"),
+    (b"jiterator_also_stringify_as", Action.BLANK_ARGS, "its argument is source text and code"),
 )
 
 #: Macros of these endings are attributes in every project that PyTorch is made of: visibility (``TORCH_API``),
 #: inlining (``C10_ALWAYS_INLINE``), where a function runs (``CUTLASS_HOST_DEVICE``).
 ATTRIBUTE_SUFFIX = re.compile(
-    rb"\w+_(?:API|EXPORT|IMPORT|INLINE|NOINLINE|DEVICE|HOST|HOST_DEVICE|PRIVATE|PUBLIC|INTERNAL|HIDDEN|UNUSED)"
+    rb"\w+_(?:API|EXPORT|IMPORT|INLINE|NOINLINE|DEVICE|HOST|HOST_DEVICE|PRIVATE|PUBLIC|INTERNAL|HIDDEN|UNUSED|ATTRIBUTE)"
 )
+
+
+#: What must follow such a word: what it is an attribute of. A value (``CUBLAS_POINTER_MODE_DEVICE``) is followed by
+#: punctuation.
+ATTRIBUTE_CONTEXT = re.compile(rb"\s*(?:[A-Za-z_~\[]|::|$)")
 
 
 def action(word: bytes) -> str:
@@ -103,4 +119,4 @@ def action(word: bytes) -> str:
     row = BY_NAME.get(word)
     if row is not None:
         return row.action
-    return Action.BLANK if ATTRIBUTE_SUFFIX.fullmatch(word) else Action.NONE
+    return Action.ATTRIBUTE if ATTRIBUTE_SUFFIX.fullmatch(word) else Action.NONE

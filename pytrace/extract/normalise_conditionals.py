@@ -1,0 +1,183 @@
+"""Preprocessor directives where the C++ grammar has no place for them.
+
+The grammar knows ``#if … #else … #endif`` around whole statements, members and enumerators; there it stays, so that its
+guard can be read from the tree. PyTorch also has it inside argument lists, initialiser lists, function heads and
+``if``/``else`` chains, and with braces that open in one group and close in another. There the directive lines are
+blanked. Branches are kept, all of them, where they can stand one after the other; where they cannot (two heads for
+one body) the first is kept and the others are blanked.
+"""
+
+from __future__ import annotations
+
+import re
+
+_DIRECTIVE = re.compile(rb"\n[ \t]*#[ \t]*(?:(if|ifdef|ifndef)|elif|else|(endif))\b(?:[^\n\\]|\\\r?\n|\\)*")
+_NOT_NEWLINE = re.compile(rb"[^\n]+")
+_WORD_OPERATOR = re.compile(rb"(?<![A-Za-z0-9_])(?:and|or|not)(?![A-Za-z0-9_])")
+_OPERATOR = {b"and": b"&& ", b"or": b"||", b"not": b"!  "}
+_SKIPPED = re.compile(rb"(?:\s+|//[^\n]*|/\*.*?\*/|#(?:[^\n\\]|\\\r?\n|\\)*)*", re.DOTALL)
+_NOT_CODE = re.compile(rb"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)'|//[^\n]*|/\*.*?\*/", re.DOTALL)
+_MACRO = re.compile(rb"[ \t]*[A-Z][A-Z0-9_]{2,}[ \t]*(?:\(.*)?$", re.DOTALL)
+_LABEL = re.compile(rb"[ \t]*(?:public|private|protected|default|case\b.*)[ \t]*:$")
+_CONTINUES = re.compile(rb"else\b|[,)\]?.=&|+*/%<>^]|:(?!:)|-[^-]")
+_REACH = 4000  # how far back the start of a statement is looked for
+
+#: A group: the spans of its directives in order (if, elif/else …, endif).
+Group = list[tuple[int, int]]
+
+_STAYS, _ALL, _FIRST = range(3)
+
+
+def rewrite(out: bytearray) -> None:
+    """Blank, in place, the conditional directives (and branches) that the grammar cannot place."""
+    for group in groups(bytes(out)):
+        _word_operators(out, group)
+        placement = _placement(out, group)
+        if placement == _STAYS:
+            continue
+        for start, end in group:
+            blank(out, start, end)
+        if placement == _FIRST:
+            blank(out, group[1][1], group[-1][0])
+
+
+def groups(source: bytes) -> list[Group]:
+    """All complete conditional groups, outer before inner."""
+    found: list[Group] = []
+    stack: list[Group] = []
+    matches = list(_DIRECTIVE.finditer(source))
+    if source.lstrip(b" \t").startswith(b"#if"):
+        first = _DIRECTIVE.match(b"\n" + source)
+        if first is not None:
+            group = [(0, first.end() - 1)]
+            found.append(group)
+            stack.append(group)
+    for match in matches:
+        opens, closes = match.groups()
+        if opens:
+            group = [(match.start() + 1, match.end())]
+            found.append(group)
+            stack.append(group)
+        elif stack:
+            stack[-1].append((match.start() + 1, match.end()))
+            if closes:
+                stack.pop()
+    unfinished = {id(group) for group in stack}
+    return [group for group in found if id(group) not in unfinished]
+
+
+def blank(out: bytearray, start: int, end: int) -> None:
+    """Blank a range, keeping its newlines."""
+    if out.find(b"\n", start, end) < 0:
+        out[start:end] = b" " * (end - start)
+    else:
+        out[start:end] = _NOT_NEWLINE.sub(lambda m: b" " * len(m[0]), bytes(out[start:end]))
+
+
+def statement_may_start(out: bytes | bytearray, at: int) -> bool:
+    """Whether what stands before ``at`` (comments aside) ends a statement, a block, a label or a directive."""
+    line, start = _line_before(out, at)
+    if not line:
+        return True
+    last = line[-1]
+    if last in b";{}":
+        return True
+    if line.lstrip().startswith(b"#") or (start > 1 and out[start - 2] == 0x5C):
+        return True
+    if last == 0x3A:
+        return _LABEL.match(line) is not None
+    if last == 0x29:
+        line = _invocation(bytes(out[max(0, start - _REACH) : start]) + line)
+    return _MACRO.match(line) is not None
+
+
+def _placement(out: bytearray, group: Group) -> int:
+    """Whether a group stays, loses its directives only, or its later branches as well."""
+    branches = [(group[i][1], group[i + 1][0]) for i in range(len(group) - 1)]
+    if not all(_balanced(out, start, end) for start, end in branches):
+        return _FIRST if len(branches) > 1 else _ALL
+    if statement_may_start(out, group[0][0]) and all(_whole_statements(out, start, end) for start, end in branches):
+        return _STAYS
+    if len(branches) == 1 or all(_joinable(bytes(out[start:end])) for start, end in branches):
+        return _ALL
+    return _FIRST
+
+
+def _balanced(out: bytearray, start: int, end: int) -> bool:
+    """Whether brackets open and close within the range (nested groups count with all their branches)."""
+    if out.count(b"{", start, end) == out.count(b"}", start, end) and (
+        out.count(b"(", start, end) == out.count(b")", start, end)
+    ):
+        close = out.find(b"}", start, end)
+        return close < 0 or out.find(b"{", start, end) < close
+    text = _code(bytes(out[start:end]))
+    close = text.find(b"}")
+    return (
+        text.count(b"{") == text.count(b"}")
+        and text.count(b"(") == text.count(b")")
+        and (close < 0 or text.find(b"{") < close)
+    )
+
+
+def _whole_statements(out: bytearray, start: int, end: int) -> bool:
+    """Whether a branch is whole statements, or nothing."""
+    match = _SKIPPED.match(out, start, end)
+    first = match.end() if match else start
+    if first >= end:
+        return True
+    return not _CONTINUES.match(out, first, end) and statement_may_start(out, end)
+
+
+def _joinable(text: bytes) -> bool:
+    """Whether a branch can stand beside another one: it ends or begins with what joins."""
+    text = _code(text).strip()
+    return not text or text[-1] in b",;&|" or text[0] in b",&|" or text.startswith(b"else")
+
+
+def _line_before(out: bytes | bytearray, at: int) -> tuple[bytes, int]:
+    """The last line with code before ``at``, without its comment and trailing blanks, and its start."""
+    while True:
+        end = at
+        while end > 0 and out[end - 1] in b" \t\r\n":
+            end -= 1
+        if end == 0:
+            return b"", 0
+        start = out.rfind(b"\n", 0, end) + 1
+        line = bytes(out[start:end])
+        if line.endswith(b"*/"):
+            at = out.rfind(b"/*", 0, end)
+            if at < 0:
+                return b"", 0
+        elif b"//" in line:
+            line = _code(line).rstrip()
+            if line:
+                return line, start
+            at = start
+        else:
+            return line, start
+
+
+def _code(text: bytes) -> bytes:
+    """``text`` without comments, its literals empty."""
+    return _NOT_CODE.sub(lambda m: b"" if m[0][0] == 0x2F else b'""', text)
+
+
+def _invocation(text: bytes) -> bytes:
+    """The end of ``text``, which ends with ``)``, from the start of the line on that holds the matching ``(``."""
+    depth = 0
+    for at in range(len(text) - 1, -1, -1):
+        if text[at] == 0x29:
+            depth += 1
+        elif text[at] == 0x28:
+            depth -= 1
+            if depth == 0:
+                return text[text.rfind(b"\n", 0, at) + 1 :]
+    return b""
+
+
+def _word_operators(out: bytearray, group: Group) -> None:
+    """``and``, ``or``, ``not`` in a condition become operators: the grammar knows no others there."""
+    for start, end in group[:-1]:
+        text = bytes(out[start:end])
+        if b"and" in text or b"or" in text or b"not" in text:
+            out[start:end] = _WORD_OPERATOR.sub(lambda m: _OPERATOR[m[0]], text)
