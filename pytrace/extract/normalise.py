@@ -133,6 +133,7 @@ def _statements(out: bytearray) -> None:
         start, end = match.span(2)
         if source[match.start() - 1 : match.start()] == b"\\":
             continue
+        _type_arguments(source, out, start + 1, end - 1)
         after = match.end()
         if not match[3]:
             follow = _NEXT.match(source, after)
@@ -147,12 +148,11 @@ def _statements(out: bytearray) -> None:
             elif follow.end() - 1 > after and source[follow.end() - 1] in b" \t":
                 out[follow.end() - 1] = 0x3B
             else:
-                comma = source.find(b", ", start, end)
-                quote = source.find(b'"', start, end)
+                comma = out.find(b", ", start, end)
+                quote = out.find(b'"', start, end)
                 if comma > 0 and (quote < 0 or comma < quote):
                     out[comma + 1] = 0x0A
                     out[end] = 0x3B
-        _type_arguments(source, out, start + 1, end - 1)
 
 
 def _type_arguments(source: bytes, out: bytearray, start: int, end: int) -> None:
