@@ -1,0 +1,25 @@
+"""From facts to the graph: one module per crossing, run in the order in which they need one another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pytrace.graph import Graph
+from pytrace.model import Facts
+
+
+def link(files: Mapping[str, tuple[str, Facts]], jobs: int = 1) -> Graph:
+    """The graph of a tree.
+
+    ``files`` maps each path to its kind and facts; ``jobs`` is the number of processes that may be used.
+    """
+    from pytrace.link import calls, dispatch, functions, operators, registrations
+    from pytrace.link.context import Context
+
+    ctx = Context(dict(sorted(files.items())))
+    operators.link(ctx)
+    functions.link(ctx)
+    dispatch.link(ctx)
+    registrations.link(ctx)
+    calls.link(ctx)
+    return ctx.graph

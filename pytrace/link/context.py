@@ -12,6 +12,7 @@ from pytrace.model import Facts
 if TYPE_CHECKING:
     from pytrace.link.functions import FunctionTable
     from pytrace.link.operators import OperatorTable
+    from pytrace.link.registration_stubs import StubTable
 
 
 @dataclass
@@ -26,6 +27,9 @@ class Context:
     graph: Graph = field(default_factory=Graph)
     operators: OperatorTable = field(init=False)
     functions: FunctionTable = field(init=False)
+    stubs: StubTable = field(init=False)
+    #: (operator, dispatch key) -> function nodes, own and inherited; set by link/dispatch.py
+    kernels_of: dict[tuple[str, str], list[int]] = field(default_factory=dict)
 
     def of_kind(self, kind: str) -> Iterator[tuple[str, Facts]]:
         """(path, facts) of every file of this kind, by path."""

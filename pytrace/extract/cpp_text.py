@@ -1,0 +1,123 @@
+"""Small scanners over C++ text: balanced brackets, template arguments, argument lists.
+
+They work on text decoded as Latin-1, so that an index into the text is an offset into the bytes.
+"""
+
+from __future__ import annotations
+
+import re
+
+_BRACKET = re.compile(r"""[()\[\]{},]|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)+'""")
+_ANGLE = re.compile(r"[<>()\[\]{}]")
+_OPERATOR = re.compile(r"\boperator\s*(\(\s*\)|\[\s*\]|[^\s\w(]+|\s\w[\w:<>&*\s]*)?")
+SPACE = re.compile(r"\s+")
+
+
+def squeeze(text: str) -> str:
+    """``text`` with every run of white space folded to one blank."""
+    return SPACE.sub(" ", text).strip()
+
+
+def close_of(text: str, start: int, limit: int) -> int:
+    """Offset just behind the bracket that closes the one at ``start``; ``limit`` when it never closes."""
+    depth = 0
+    for found in _BRACKET.finditer(text, start, limit):
+        mark = found[0]
+        if mark in "([{":
+            depth += 1
+        elif mark in ")]}":
+            depth -= 1
+            if depth <= 0:
+                return found.end()
+    return limit
+
+
+def angle_close(text: str, start: int, limit: int) -> int:
+    """Offset behind the ``>`` that closes the ``<`` at ``start``, or ``start`` when this ``<`` opens no template list."""
+    angle = depth = 0
+    for found in _ANGLE.finditer(text, start, limit):
+        mark = found[0]
+        if mark == "<":
+            if depth == 0:
+                angle += 1
+        elif mark == ">":
+            if text[found.start() - 1] == "-":
+                continue
+            if depth == 0:
+                angle -= 1
+                if angle == 0:
+                    return found.end()
+        elif mark in "([{":
+            depth += 1
+        else:
+            depth -= 1
+            if depth < 0:
+                return start
+    return start
+
+
+def split_top(text: str) -> list[str]:
+    """The parts of ``text`` between top-level commas, stripped; brackets and plausible template lists are kept whole."""
+    if "," not in text:
+        part = text.strip()
+        return [part] if part else []
+    if not ("(" in text or "<" in text or "{" in text or "[" in text or '"' in text or "'" in text):
+        return [part.strip() for part in text.split(",")]
+    parts, depth, last, index, size = [], 0, 0, 0, len(text)
+    while index < size:
+        char = text[index]
+        if char in "([{":
+            depth += 1
+        elif char in ")]}":
+            depth -= 1
+        elif char == "," and depth == 0:
+            parts.append(text[last:index].strip())
+            last = index + 1
+        elif char == "<" and depth == 0:
+            index = max(index + 1, angle_close(text, index, size))
+            continue
+        elif char == '"' or (char == "'" and not (index and text[index - 1].isalnum())):
+            found = _BRACKET.match(text, index)
+            if found:
+                index = found.end()
+                continue
+        index += 1
+    tail = text[last:].strip()
+    if tail or parts:
+        parts.append(tail)
+    return parts
+
+
+def without_templates(name: str) -> str:
+    """``name`` without template arguments: ``Foo<T>::bar<int>`` -> ``Foo::bar``; operators keep their symbol."""
+    if "<" not in name:
+        return name
+    operator = name.find("operator")
+    head, tail = (name, "") if operator < 0 else (name[:operator], name[operator:])
+    if "<" in head:
+        out, last, index = [], 0, head.find("<")
+        while index >= 0:
+            end = angle_close(head, index, len(head))
+            if end == index:
+                break
+            out.append(head[last:index])
+            last = end
+            index = head.find("<", end)
+        head = "".join(out) + head[last:]
+    return head.strip() + tail
+
+
+def template_arguments(name: str) -> str:
+    """The text between the last top-level ``<`` … ``>`` of ``name``, or ""."""
+    start = name.find("<")
+    if start < 0 or not name.rstrip().endswith(">"):
+        return ""
+    while True:
+        end = angle_close(name, start, len(name))
+        if end == start:
+            return ""
+        if end >= len(name.rstrip()):
+            return name[start + 1 : end - 1]
+        start = name.find("<", end)
+        if start < 0:
+            return ""

@@ -1,0 +1,351 @@
+"""What a C++ function reaches: functions, operators, stubs, CUDA kernels, library calls.
+
+One file at a time, with the tables of the whole tree at hand (``Resolver``). Each edge says which rule made it:
+
+call               a definition that C++'s lookup finds for the name
+operator-call      ``at::foo(…)``, ``at::_ops::foo::call``, ``tensor.foo(…)`` on a Tensor
+tensor-operator    ``a + b`` on Tensors (aten/src/ATen/TensorOperators.h, templates/TensorBody.h)
+direct-dispatch    ``at::cpu::foo(…)``: the kernel of one dispatch key, without the dispatcher
+stub-call          a DispatchStub is called or handed on
+launch             ``kernel<<<…>>>`` or cudaLaunchKernel*
+reference          a function, kernel or functor is named as a value and handed on
+construct          an object is made: its constructor, and its ``operator()``
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from pytrace.link.context import Context
+from pytrace.link.cpp_scope import Types
+from pytrace.link.cpp_types import TENSOR_METHODS, kind_of
+from pytrace.link.functions import FunctionTable, Symbol
+from pytrace.link.libraries import vendor_of
+from pytrace.link.overloads import IMPOSSIBLE, rank
+from pytrace.model import EdgeKind, Facts, NodeKind
+
+#: ``a OP b`` on Tensors: the operator when the left side is the Tensor, when only the right one is
+#: (aten/src/ATen/TensorOperators.h), and for the assigning form (templates/TensorBody.h).
+BINARY = {
+    "+": ("add", ("add",)),
+    "*": ("mul", ("mul",)),
+    "-": ("sub", ("empty_like", "fill_", "sub_")),
+    "/": ("div", ("empty_like", "fill_", "div_")),
+    "%": ("remainder", ("empty_like", "fill_", "remainder_")),
+    "&": ("bitwise_and", ("bitwise_and",)),
+    "|": ("bitwise_or", ("bitwise_or",)),
+    "^": ("bitwise_xor", ("bitwise_xor",)),
+    "<": ("lt", ("gt",)),
+    "<=": ("le", ("ge",)),
+    ">": ("gt", ("lt",)),
+    ">=": ("ge", ("le",)),
+    "==": ("eq", ("eq",)),
+    "!=": ("ne", ("ne",)),
+    "+=": ("add_", ()),
+    "-=": ("sub_", ()),
+    "*=": ("mul_", ()),
+    "/=": ("div_", ()),
+    "&=": ("bitwise_and_", ()),
+    "|=": ("bitwise_or_", ()),
+    "^=": ("bitwise_xor_", ()),
+}
+#: Namespaces of generated functions that call one key's kernel directly (torchgen/gen.py: DispatchKeyFunctions.h).
+DIRECT = {
+    "at::cpu": "CPU",
+    "at::cuda": "CUDA",
+    "at::meta": "Meta",
+    "at::compositeimplicitautograd": "CompositeImplicitAutograd",
+    "at::compositeexplicitautograd": "CompositeExplicitAutograd",
+    "at::compositeexplicitautogradnonfunctional": "CompositeExplicitAutogradNonFunctional",
+}
+
+
+class Row(NamedTuple):
+    """An edge before it enters the graph."""
+
+    src: int
+    dst: int
+    kind: str
+    key: str
+    rule: str
+    line: int
+    guard: str
+    candidates: int
+
+
+class Resolver:
+    """Resolves the calls of one file after another."""
+
+    def __init__(self, ctx: Context) -> None:
+        self.functions: FunctionTable = ctx.functions
+        self.operators = ctx.operators
+        self.stubs = ctx.stubs
+        self.types = Types(ctx.functions, ctx.operators)
+        self.op_nodes = {o: n for o in ctx.operators.by_name if (n := ctx.graph.find(NodeKind.OP, o)) is not None}
+        self.kernels_of: dict[tuple[str, str], list[int]] = ctx.kernels_of
+        self.unambiguous = ctx.operators.by_ops_struct
+        self.op_method_names = {n for n, ops in ctx.operators.by_cpp_name.items() if any("method" in o.variants for o in ops)}
+        self._chosen: dict[tuple[str, bool, tuple[str, ...]], list[str]] = {}
+        self.libraries: dict[tuple[str, str], None] = {}
+
+    def resolve(self, path: str, facts: Facts) -> tuple[list[Row], list[tuple[str, str, int, str]], list[tuple[int, str, int, str, str]]]:
+        """Edges of the file, unresolved names (kind, name, line, reason), library calls (src, name, line, guard, vendor)."""
+        self.path = path
+        self.rows: list[Row] = []
+        self.lost: list[tuple[str, str, int, str]] = []
+        self.library_calls: list[tuple[int, str, int, str, str]] = []
+        symbols = self.functions.by_file.get(path, [])
+        handlers = {"f": self._call, "m": self._method, "k": self._launch, "n": self._construct, "r": self._reference, "t": self._reference, "b": self._binary}
+        for call in facts.get("calls", ()):
+            self.symbol = symbols[call[0]]
+            handlers[call[1]](call)
+        return self._unique(), self.lost, self.library_calls
+
+    def _unique(self) -> list[Row]:
+        """One edge per (source, destination, kind, guard): the first place it is read at."""
+        seen: dict[tuple[int, int, str, str], Row] = {}
+        for row in self.rows:
+            key = (row.src, row.dst, row.kind, row.guard)
+            known = seen.get(key)
+            if known is None or row.candidates < known.candidates:
+                seen[key] = row if known is None else row._replace(line=known.line)
+        return list(seen.values())
+
+    # -- edges ------------------------------------------------------------------------------------------------
+
+    def _edge(self, dst: int, kind: str, rule: str, call: Sequence[object], candidates: int = 1, key: str = "") -> None:
+        if dst != self.symbol.id or kind != EdgeKind.CALLS:
+            self.rows.append(Row(self.symbol.id, dst, kind, key, rule, call[3], call[4], candidates))  # type: ignore[arg-type]
+
+    def _to_symbols(self, symbols: Iterable[Symbol], rule: str, call: Sequence[object]) -> None:
+        found = list(symbols)
+        for symbol in found:
+            kernel = symbol.kind == "kernel"
+            self._edge(symbol.id, EdgeKind.LAUNCHES if kernel else EdgeKind.CALLS, rule, call, len(found))
+
+    def _to_operators(self, names: Sequence[str], rule: str, call: Sequence[object]) -> None:
+        for name in names:
+            node = self.op_nodes.get(name)
+            if node is not None:
+                self._edge(node, EdgeKind.CALLS_OP, rule, call, len(names))
+
+    # -- one handler a kind of call -----------------------------------------------------------------------------
+
+    def _call(self, call: Sequence[object]) -> None:
+        name: str = call[2]  # type: ignore[assignment]
+        scope, path = self.symbol.scope, self.path
+        head, _, bare = name.rpartition("::")
+        if head:
+            if bare in ("call", "redispatch") and "_ops::" in head:
+                operator = self.unambiguous.get(head.rpartition("::")[2])
+                if operator is not None:
+                    self._to_operators([operator.name], "operator-call", call)
+                return
+            key = DIRECT.get(head) or DIRECT.get(f"at::{head}")
+            if key and bare in self.operators.by_cpp_name and self._direct(bare, key, call):
+                return
+        elif bare in self.stubs:
+            self._stub(bare, call)
+            return
+        symbols = self.functions.lookup(name, scope, path)
+        if symbols and not (head in ("at", "torch") and self._operator(bare, call)):
+            self._to_symbols(self._choose(symbols, call), "call", call)
+            return
+        if symbols:
+            return
+        if bare in self.stubs:
+            self._stub(bare, call)
+            return
+        if head in ("", "at", "torch", "::at", "redispatch", "at::redispatch") and self._operator(bare, call):
+            return
+        owners = self.functions.class_names(name, scope, path)
+        if owners:
+            self._made(owners, call)
+            return
+        vendor = vendor_of(name)
+        if vendor:
+            self.library_calls.append((self.symbol.id, name, call[3], call[4], vendor))  # type: ignore[arg-type]
+        elif head == "at" and bare not in self.functions.by_bare:
+            self.lost.append(("call", name, call[3], "no operator and no definition of this name"))  # type: ignore[arg-type]
+
+    def _operator(self, bare: str, call: Sequence[object]) -> bool:
+        """Resolve ``at::bare(…)``; False when there is no operator with a function of this name."""
+        chosen = self._overloads(bare, False, self._kinds(call[5]))  # type: ignore[arg-type]
+        if chosen:
+            self._to_operators(chosen, "operator-call", call)
+        return bool(chosen)
+
+    def _direct(self, bare: str, key: str, call: Sequence[object]) -> bool:
+        done = False
+        for name in self._overloads(bare, False, self._kinds(call[5])):  # type: ignore[arg-type]
+            for kernel in self.kernels_of.get((name, key), ()):
+                self._edge(kernel, EdgeKind.CALLS, "direct-dispatch", call)
+                done = True
+        return done
+
+    def _stub(self, bare: str, call: Sequence[object]) -> None:
+        node = self.stubs.resolve(str(call[2]), self.symbol.scope)
+        if node is not None:
+            self._edge(node, EdgeKind.USES_STUB, "stub-call", call)
+
+    def _kinds(self, arguments: Sequence[str]) -> tuple[str, ...]:
+        kind, scope, path = self.types.kind, self.symbol.scope, self.path
+        return tuple([kind(a, scope, path) for a in arguments])
+
+    def _choose(self, symbols: Sequence[Symbol], call: Sequence[object]) -> list[Symbol]:
+        """The overload that C++ would take; all that fit equally when the kinds do not tell."""
+        if len(symbols) == 1:
+            return list(symbols)
+        arguments: Sequence[str] = call[5]  # type: ignore[assignment]
+        count = len(arguments)
+        fitting = [s for s in symbols if s.required <= count <= s.total] or list(symbols)
+        if len(fitting) > 1:
+            kinds = self._kinds(arguments)
+            ranked = []
+            for symbol in fitting:
+                parameters = [_parameter(p[0]) for p in symbol.parameters]
+                ranked.append((rank(kinds, parameters, 0) if count <= len(parameters) else IMPOSSIBLE, symbol))
+            best = min(r for r, _ in ranked)
+            fitting = [s for r, s in ranked if r == best]
+        if len(fitting) > 1:
+            own = [s for s in fitting if s.file == self.path]
+            fitting = own or fitting
+        return fitting
+
+    def _overloads(self, name: str, as_method: bool, kinds: tuple[str, ...]) -> list[str]:
+        """Full names of the operators that ``at::name(…)`` or ``x.name(…)`` means with arguments of these kinds."""
+        key = (name, as_method, kinds)
+        found = self._chosen.get(key)
+        if found is not None:
+            return found
+        best, chosen = IMPOSSIBLE, []
+        rows = self.operators.methods(name) if as_method else self.operators.functions(name)
+        for operator, signature, _manual in rows:
+            value = rank(kinds, [(a.kind, a.optional) for a in signature.args], signature.required)
+            if value < best:
+                best, chosen = value, [operator.name]
+            elif value == best < IMPOSSIBLE and operator.name not in chosen:
+                chosen.append(operator.name)
+        if not chosen and rows:
+            # the count or a kind does not fit: our view of the arguments is wrong, not the program
+            fitting = [o.name for o, s, _ in rows if s.accepts_count(len(kinds))]
+            chosen = list(dict.fromkeys(fitting or [o.name for o, _, _ in rows]))
+        self._chosen[key] = chosen
+        return chosen
+
+    def _method(self, call: Sequence[object]) -> None:
+        name: str = call[2]  # type: ignore[assignment]
+        receiver: str = call[6]  # type: ignore[assignment]
+        scope, path = self.symbol.scope, self.path
+        kind = self.types.kind(receiver, scope, path)
+        if kind.startswith("ptr ") and not (name in ("get", "release") or kind == "ptr "):
+            kind = kind[4:]
+        if kind == "Tensor":
+            if name in self.op_method_names and (name not in TENSOR_METHODS or name in ("item", "sparse_dim", "dense_dim", "_nnz", "is_coalesced", "equal", "is_nonzero", "is_pinned", "is_set_to", "q_scale", "q_zero_point", "q_per_channel_axis", "qscheme", "output_nr", "_version", "is_same_size", "is_inference", "_fw_primal")):
+                self._to_operators(self._overloads(name, True, self._kinds(call[5])), "operator-call", call)  # type: ignore[arg-type]
+                return
+            for owner in ("at::Tensor", "at::TensorBase"):
+                symbols = self.functions.methods(owner, name, path)
+                if symbols:
+                    self._to_symbols(self._choose(symbols, call), "call", call)
+                    return
+            return
+        if kind in ("", "{}"):
+            if name == "operator()":
+                return
+            if name in self.op_method_names and name not in self.functions.by_bare and name not in TENSOR_METHODS:
+                # the receiver's type is not known, and nothing but Tensor has a method of this name
+                chosen = self._overloads(name, True, self._kinds(call[5]))  # type: ignore[arg-type]
+                for operator in chosen:
+                    node = self.op_nodes.get(operator)
+                    if node is not None:
+                        self._edge(node, EdgeKind.CALLS_OP, "operator-call", call, max(2, len(chosen)))
+            elif name in self.op_method_names:
+                self.lost.append(("method", name, call[3], f"type of the receiver unknown: {receiver[:80]}"))  # type: ignore[arg-type]
+            return
+        for owner in self.functions.class_names(kind, scope, path):
+            symbols = self.functions.methods(owner, name, path)
+            if symbols:
+                self._to_symbols(self._choose(symbols, call), "call", call)
+                return
+
+    def _launch(self, call: Sequence[object]) -> None:
+        name: str = call[2]  # type: ignore[assignment]
+        symbols = self.functions.lookup(name, self.symbol.scope, self.path)
+        kernels = [s for s in symbols if s.kind == "kernel"]
+        if kernels:
+            self._to_symbols(kernels, "launch", call)
+        elif symbols:
+            self._to_symbols(symbols, "launch", call)
+        else:
+            self.lost.append(("launch", name, call[3], "no __global__ function of this name is visible"))  # type: ignore[arg-type]
+
+    def _construct(self, call: Sequence[object]) -> None:
+        owners = self.functions.class_names(str(call[2]), self.symbol.scope, self.path)
+        if owners:
+            self._made(owners, call)
+
+    def _made(self, owners: Sequence[str], call: Sequence[object]) -> None:
+        for owner in owners:
+            bare = owner.rpartition("::")[2]
+            constructors = self.functions.methods(owner, bare, self.path)
+            if constructors:
+                self._to_symbols(self._choose(constructors, call), "construct", call)
+            invoked = self.functions.methods(owner, "operator()", self.path)
+            if invoked:
+                self._to_symbols([s for s in invoked if s.kind != "device"], "construct", call)
+
+    def _reference(self, call: Sequence[object]) -> None:
+        name: str = call[2]  # type: ignore[assignment]
+        bare = name.rpartition("::")[2]
+        if bare in self.stubs:
+            self._stub(bare, call)
+            return
+        symbols = self.functions.lookup(name, self.symbol.scope, self.path)
+        if symbols:
+            self._to_symbols(symbols, "reference", call)
+            return
+        owners = self.functions.class_names(name, self.symbol.scope, self.path)
+        if owners:
+            self._made(owners, call)
+
+    def _binary(self, call: Sequence[object]) -> None:
+        mark: str = call[2]  # type: ignore[assignment]
+        names = BINARY.get(mark)
+        if names is None:
+            return
+        left, right = self._kinds(call[5])  # type: ignore[arg-type]
+        if left == "Tensor":
+            if right in ("Tensor", "int", "float", "Scalar", "bool", "", "SymInt", "OptTensor") or right.startswith("complex"):
+                self._to_operators(self._overloads(names[0], True, (right,)), "tensor-operator", call)
+        elif right == "Tensor" and left in ("int", "float", "Scalar", "bool"):
+            if len(names[1]) == 1:
+                self._to_operators(self._overloads(names[1][0], True, ("Scalar",)), "tensor-operator", call)
+            else:
+                for name, kinds, as_method in zip(names[1], (("Tensor", "MemoryFormat"), ("Scalar",), ("Tensor",)), (False, True, True)):
+                    self._to_operators(self._overloads(name, as_method, kinds), "tensor-operator", call)
+
+
+def _parameter(text: str) -> tuple[str, bool]:
+    kind = kind_of(text)
+    if kind.endswith("?"):
+        return kind[:-1], True
+    return kind, False
+
+
+def link(ctx: Context) -> None:
+    """Add the edges that start in C++ functions."""
+    resolver = Resolver(ctx)
+    graph = ctx.graph
+    for path, (kind, facts) in ctx.files.items():
+        if kind not in ("cpp", "template") or "calls" not in facts:
+            continue
+        rows, lost, libraries = resolver.resolve(path, facts)
+        for src, dst, edge_kind, key, rule, line, guard, candidates in rows:
+            graph.edge(src, dst, edge_kind, key, rule=rule, file=path, line=line, guard=guard, candidates=candidates, owner=path)
+        for what, name, line, reason in lost:
+            graph.unresolved_name(path, what, name, line, reason)
+        for src, name, line, guard, vendor in libraries:
+            node = graph.shared(NodeKind.LIBRARY, name, attrs={"vendor": vendor})
+            graph.edge(src, node, EdgeKind.CALLS_LIBRARY, rule="library-call", file=path, line=line, guard=guard, owner=path)

@@ -1,0 +1,189 @@
+"""Evaluates the type expressions that extract/cpp_types.py wrote, now that the whole tree is known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytrace.extract.cpp_text import without_templates
+from pytrace.link.cpp_types import element, kind_of, method
+from pytrace.link.functions import FunctionTable, scopes
+
+if TYPE_CHECKING:
+    from pytrace.link.operators import OperatorTable
+
+_RETURNS_OF_TYPE = {
+    "int": "int",
+    "SymInt": "SymInt",
+    "float": "float",
+    "bool": "bool",
+    "Scalar": "Scalar",
+    "ScalarType": "ScalarType",
+    "QScheme": "QScheme",
+    "Layout": "Layout",
+    "Device": "Device",
+    "Tensor[]": "TensorList",
+    "int[]": "IntArrayRef",
+}
+_NATIVE_CONSTRUCTORS = {
+    "IntArrayRef": "IntArrayRef",
+    "at::Tensor": "Tensor",
+    "Tensor": "Tensor",
+    "Scalar": "Scalar",
+    "TensorList": "TensorList",
+}
+
+
+class Types:
+    """Kinds of expressions; one per link run, with a memory per (expression, scope, file)."""
+
+    def __init__(self, functions: FunctionTable, operators: OperatorTable) -> None:
+        self.functions = functions
+        self.operators = operators
+        self._memory: dict[tuple[str, str, str], str] = {}
+        self._returns: dict[str, str] = {}
+
+    def kind(self, expression: str, scope: str, file: str, depth: int = 0) -> str:
+        """The kind of a type expression written in a function of ``scope`` in ``file``; "" when unknown."""
+        if expression == "?":
+            return ""
+        first = expression[0]
+        if first == "T":
+            text = expression[1:]
+            if text == "this":
+                return self.owner_of(scope)
+            return self._resolve_alias(kind_of(text), scope, file)
+        key = (expression, scope, file)
+        found = self._memory.get(key)
+        if found is None:
+            found = self._memory[key] = self._evaluate(first, expression[1:], scope, file, depth) if depth < 30 else ""
+        return found
+
+    def _resolve_alias(self, kind: str, scope: str, file: str) -> str:
+        if not kind or not kind[0].isupper() and "::" not in kind:
+            return kind
+        bare = kind.rpartition("::")[2]
+        for alias, target in self.functions.names_of(bare, file):
+            if (not alias or scope == alias or scope.startswith(alias)) and target != kind:
+                better = kind_of(target)
+                return better if better and better != bare else kind
+        return kind
+
+    def owner_of(self, scope: str) -> str:
+        """The class whose member stands in ``scope``, or ""."""
+        for enclosing in scopes(scope):
+            if enclosing in self.functions.classes:
+                return enclosing
+        return scope
+
+    def _evaluate(self, first: str, rest: str, scope: str, file: str, depth: int) -> str:
+        step = depth + 1
+        if first == "M":
+            receiver, _, name = rest.rpartition("|")
+            return self.method_kind(self.kind(receiver, scope, file, step), name, scope, file)
+        if first == "C":
+            return self._call_kind(rest, scope, file)
+        if first == "F":
+            receiver, _, name = rest.rpartition("|")
+            return self._field_kind(self.kind(receiver, scope, file, step), name, scope, file)
+        if first == "I":
+            return element(self.kind(rest, scope, file, step))
+        if first == "G":
+            number, _, inner = rest.partition("|")
+            kind = self.kind(inner, scope, file, step)
+            if kind.startswith("tuple "):
+                parts = kind[6:].split(";")
+                return parts[int(number)] if int(number) < len(parts) else ""
+            return element(kind)
+        if first == "L":
+            return f"list {self.kind(rest, scope, file, step)}"
+        if first == "B":
+            return "Tensor" if self.kind(rest, scope, file, step) == "Tensor" else "bool"
+        if first == "V":
+            return self._name_kind(rest, scope, file)
+        return ""
+
+    def _name_kind(self, name: str, scope: str, file: str) -> str:
+        owner = self.owner_of(scope)
+        if owner in self.functions.classes:
+            declared = self.functions.field(owner, name, file)
+            if declared:
+                return self._resolve_alias(kind_of(declared), scope, file)
+        return "int" if name.isupper() else ""
+
+    def _field_kind(self, kind: str, name: str, scope: str, file: str) -> str:
+        if kind.startswith("ptr "):
+            kind = kind[4:]
+        if kind in ("Tensor", ""):
+            return ""
+        if kind.startswith("tuple ") and name in ("first", "second"):
+            parts = kind[6:].split(";")
+            return parts[name == "second"] if len(parts) == 2 else ""
+        for owner in self.functions.class_names(kind, scope, file):
+            declared = self.functions.field(owner, name, file)
+            if declared:
+                return self._resolve_alias(kind_of(declared), owner, file)
+        return ""
+
+    def method_kind(self, kind: str, name: str, scope: str, file: str) -> str:
+        """Kind of ``x.name(…)`` for an x of ``kind``."""
+        if kind.startswith("ptr ") and name not in ("get", "value", "operator*"):
+            kind = kind[4:]
+        if kind == "Tensor":
+            native = method(kind, name, 0)
+            if native:
+                return native
+            return self.operator_returns(name, True)
+        found = method(kind, name, 1 if kind == "TensorOptions" else 0)
+        if found:
+            return found
+        if kind and (kind[0].isupper() or "::" in kind or kind[0].islower()):
+            for owner in self.functions.class_names(kind, scope, file):
+                for symbol in self.functions.methods(owner, name, file):
+                    return self._resolve_alias(kind_of(symbol.returns), symbol.scope, file)
+        return ""
+
+    def operator_returns(self, name: str, as_method: bool) -> str:
+        """What the operators of a C++ name return, when they agree; "" otherwise."""
+        key = f"{'.' if as_method else '::'}{name}"
+        found = self._returns.get(key)
+        if found is None:
+            kinds = set()
+            for operator, _, _ in self.operators.methods(name) if as_method else self.operators.functions(name):
+                kinds.add(self._schema_returns(operator.schema))
+            found = self._returns[key] = kinds.pop() if len(kinds) == 1 else ("Tensor" if "Tensor" in kinds else "")
+        return found
+
+    @staticmethod
+    def _schema_returns(schema: object) -> str:
+        returns = getattr(schema, "returns", ())
+        kinds = []
+        for item in returns:
+            text = str(item.type)
+            kinds.append("Tensor" if text.startswith("Tensor") and "[" not in text else _RETURNS_OF_TYPE.get(text, "TensorList" if text.startswith("Tensor") else text))
+        if not kinds:
+            return "void"
+        return kinds[0] if len(kinds) == 1 else "tuple " + ";".join(kinds)
+
+    def _call_kind(self, name: str, scope: str, file: str) -> str:
+        written = kind_of(name)
+        if written in ("Tensor", "OptTensor", "TensorList", "IntArrayRef", "SymIntArrayRef", "Scalar", "int", "SymInt", "float", "bool", "str", "Device", "TensorOptions", "ScalarType", "DimnameList", "Dimname") or " " in written:
+            return written
+        plain = without_templates(name).strip().removeprefix("::")
+        symbols = self.functions.lookup(plain, scope, file)
+        if symbols:
+            for symbol in symbols:
+                found = self._resolve_alias(kind_of(symbol.returns), symbol.scope, symbol.file)
+                if found:
+                    return found
+            return ""
+        head, _, bare = plain.rpartition("::")
+        if head in ("", "at", "at::native", "torch", "at::redispatch", "at::cpu", "at::cuda", "at::meta") and bare in self.operators.by_cpp_name:
+            return self.operator_returns(bare, False)
+        if head.startswith("at::_ops::") and bare in ("call", "redispatch"):
+            return "Tensor"
+        owners = self.functions.class_names(plain, scope, file)
+        if owners:
+            return owners[0]
+        if bare in ("to_vec", "vec"):
+            return "IntArrayRef"
+        return ""

@@ -1,0 +1,69 @@
+"""How an operator finds its kernel function: the dispatch table of ``native_functions.yaml`` to C++ definitions.
+
+The rule is torchgen's: a key names a function of a namespace (``at::native`` when nothing is said), for structured
+operators the method ``impl`` that ``TORCH_IMPL_FUNC`` defines. Kernels that only generated code holds become nodes
+without a place, which say what writes them.
+"""
+
+from __future__ import annotations
+
+from pytrace.link.context import Context
+from pytrace.link.cpp_types import kind_of
+from pytrace.link.functions import Symbol
+from pytrace.link.operator_model import KernelRef, Operator
+from pytrace.link.overloads import rank
+from pytrace.model import EdgeKind, NodeKind
+from pytrace.schema.cpp import native_signature
+
+
+def link(ctx: Context) -> None:
+    """Add ``dispatches`` edges (key = dispatch key) and set ``ctx.kernels_of``."""
+    for op in ctx.operators.by_name.values():
+        src = ctx.graph.find(NodeKind.OP, op.name)
+        if src is None:
+            continue
+        for key, ref in op.dispatch.items():
+            ids, rule = _kernels(ctx, op, ref)
+            ctx.kernels_of[op.name, key] = ids
+            for dst in ids:
+                ctx.graph.edge(
+                    src, dst, EdgeKind.DISPATCHES, key, rule=rule, file=op.file, line=ref.line or op.line, candidates=len(ids)
+                )
+    for op in ctx.operators.by_name.values():
+        delegate = op.structured_delegate
+        for key, ref in op.inherited.items():
+            ids = ctx.kernels_of.get((delegate, key)) if delegate else None
+            ctx.kernels_of.setdefault((op.name, key), ids or _kernels(ctx, op, ref)[0])
+
+
+def _kernels(ctx: Context, op: Operator, ref: KernelRef) -> tuple[list[int], str]:
+    symbols = ctx.functions.by_name.get(ref.qualified, [])
+    if symbols:
+        rule = "yaml-dispatch" if ref.generated is None else "generated-kernel"
+        return [s.id for s in _fitting(op, ref, symbols)], rule
+    attrs = {}
+    rule = "yaml-dispatch"
+    if ref.generated is not None:
+        rule = "generated-kernel"
+        attrs["generated"] = {"what": ref.generated.what, "by": ref.generated.generator, "template": ref.generated.template}
+    node = ctx.graph.shared(NodeKind.FUNCTION, ref.qualified, attrs=attrs or None)
+    if ref.generated is None:
+        ctx.graph.unresolved_name(op.file, "kernel", ref.qualified, ref.line or op.line, "no definition in the tree")
+    return [node], rule
+
+
+def _fitting(op: Operator, ref: KernelRef, symbols: list[Symbol]) -> list[Symbol]:
+    """The overload whose parameters are those of the operator's native signature (torchgen/api/native.py)."""
+    if len(symbols) == 1 or op.schema is None or ref.structured:
+        return symbols
+    signature = native_signature(op.schema, ref.name, symint=ref.symint)
+    wanted = tuple("?".join((a.kind, "")) if a.optional and not a.kind.startswith("Opt") else a.kind for a in signature.args)
+    ranked = []
+    for symbol in symbols:
+        parameters = []
+        for text, _name, _default in symbol.parameters:
+            kind = kind_of(text)
+            parameters.append((kind[:-1], True) if kind.endswith("?") else (kind, False))
+        ranked.append((rank(wanted, parameters, len(wanted) if len(parameters) == len(wanted) else 99), symbol))
+    best = min(r for r, _ in ranked)
+    return [s for r, s in ranked if r == best]

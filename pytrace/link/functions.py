@@ -1,0 +1,285 @@
+"""The C++ definitions of the tree, and which of them a name means at a place: nodes for functions and kernels.
+
+A name is looked up as C++ does it: from the innermost enclosing scope outwards, the class's bases with the class, then
+what ``using`` brings in. What has internal linkage is seen in its own file only, or where its header is included.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
+
+from pytrace.extract.cpp_text import without_templates
+from pytrace.link.context import Context
+from pytrace.link.cpp_types import kind_of
+from pytrace.link.includes import Includes
+from pytrace.model import NodeKind
+
+_HEADERS = (".h", ".cuh", ".hpp", ".hh", ".inl", ".hip.h")
+
+
+class Symbol:
+    """One definition."""
+
+    __slots__ = ("bare", "file", "id", "kind", "line", "local", "name", "owner", "parameters", "required", "returns", "scope", "templates", "total")
+
+    def __init__(self, node_id: int, row: Sequence[object], file: str) -> None:
+        name, kind, line, _end, parameters, returns, local, owner, templates = row[:9]
+        assert isinstance(name, str) and isinstance(parameters, tuple)
+        self.id = node_id
+        self.name = name
+        self.scope, _, self.bare = name.rpartition("::")
+        self.kind = kind
+        self.line = line
+        self.file = file
+        self.parameters: tuple[tuple[str, str, str], ...] = parameters
+        self.total = len(parameters) if not (parameters and parameters[-1][0].endswith("...")) else 99
+        self.required = sum(1 for p in parameters if not p[2] and not p[0].endswith("..."))
+        self.returns = str(returns)
+        self.local = bool(local)
+        self.owner = str(owner)
+        self.templates = str(templates)
+
+
+class ClassInfo:
+    """One class: its bases as written, the kinds of its fields."""
+
+    __slots__ = ("bases", "fields", "file", "line", "local", "name", "templates")
+
+    def __init__(self, name: str, bases: Sequence[str], fields: Sequence[tuple[str, str]], templates: str, file: str, line: int, local: bool) -> None:
+        self.name = name
+        self.bases = [without_templates(b) for b in bases]
+        self.fields = {n: t for t, n in fields}
+        self.templates = templates
+        self.file = file
+        self.line = line
+        self.local = local
+
+
+class FunctionTable:
+    """Definitions by qualified name, classes, aliases; and the lookup."""
+
+    def __init__(self, includes: Includes) -> None:
+        self.includes = includes
+        self.by_name: dict[str, list[Symbol]] = defaultdict(list)
+        self.by_bare: dict[str, list[Symbol]] = defaultdict(list)
+        self.by_file: dict[str, list[Symbol]] = {}
+        self.classes: dict[str, list[ClassInfo]] = defaultdict(list)
+        self.classes_by_bare: dict[str, set[str]] = defaultdict(set)
+        self.aliases: dict[str, dict[str, list[tuple[str, str]]]] = {}
+        self.global_aliases: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        self.using_namespaces: dict[str, list[tuple[str, str]]] = {}
+        self.using_names: dict[str, dict[str, list[tuple[str, str]]]] = {}
+        self.global_names: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        self._lookups: dict[tuple[str, str, str], list[Symbol]] = {}
+
+    # -- lookup -----------------------------------------------------------------------------------------------
+
+    def visible(self, symbol: Symbol, file: str) -> bool:
+        """Whether a definition can be meant in ``file``: external linkage, the same file, or an included header."""
+        return not symbol.local or symbol.file == file or (symbol.file.endswith(_HEADERS) and self.includes.sees(file, symbol.file))
+
+    def lookup(self, name: str, scope: str, file: str) -> list[Symbol]:
+        """Definitions that ``name``, as written in ``scope`` in ``file``, may mean: one overload set."""
+        key = (name, scope, file)
+        found = self._lookups.get(key)
+        if found is None:
+            found = self._lookups[key] = self._lookup(name, scope, file)
+        return found
+
+    def _lookup(self, name: str, scope: str, file: str) -> list[Symbol]:
+        head, _, bare = name.rpartition("::")
+        if bare not in self.by_bare:
+            return []
+        for enclosing in scopes(scope):
+            found = self._in(f"{enclosing}::{name}" if enclosing else name, file)
+            if found:
+                return found
+            if not head and enclosing in self.classes:
+                found = self._in_bases(enclosing, bare, file, 0)
+                if found:
+                    return found
+        for target in self._usings(name, scope, file):
+            found = self._in(target, file)
+            if found:
+                return found
+        if head:
+            for owner in self.class_names(head, scope, file):
+                found = self.methods(owner, bare, file)
+                if found:
+                    return found
+        return []
+
+    def _in(self, qualified: str, file: str) -> list[Symbol]:
+        symbols = self.by_name.get(qualified)
+        if not symbols:
+            return []
+        seen = [s for s in symbols if self.visible(s, file)]
+        if len(seen) > 1:
+            own = [s for s in seen if s.file == file]
+            if own and any(s.local for s in own):
+                return own
+            hidden = [s for s in seen if s.local]
+            if hidden and len(hidden) < len(seen):
+                return hidden
+        return seen
+
+    def _usings(self, name: str, scope: str, file: str) -> Iterator[str]:
+        first, mark, rest = name.partition("::")
+        for alias, target in self.names_of(first, file):
+            if scope == alias or scope.startswith(alias) or not alias:
+                yield target + mark + rest
+                for enclosing in scopes(scope):
+                    if enclosing:
+                        yield f"{enclosing}::{target}{mark}{rest}"
+        for where, target in self.using_namespaces.get(file, ()):
+            if not where or scope == where or scope.startswith(where + "::"):
+                yield f"{target}::{name}"
+                for enclosing in scopes(where or scope):
+                    if enclosing:
+                        yield f"{enclosing}::{target}::{name}"
+
+    def names_of(self, first: str, file: str) -> list[tuple[str, str]]:
+        """(scope, target) of the aliases and using declarations of a name that ``file`` can see."""
+        own = self.using_names.get(file, {}).get(first, [])
+        return own + [(s, t) for s, t in self.global_names.get(first, ()) if (s, t) not in own]
+
+    def class_names(self, name: str, scope: str, file: str) -> list[str]:
+        """Qualified names of the classes that ``name`` may mean in ``scope``."""
+        name = without_templates(name).strip().removeprefix("::")
+        bare = name.rpartition("::")[2]
+        for enclosing in scopes(scope):
+            qualified = f"{enclosing}::{name}" if enclosing else name
+            if qualified in self.classes:
+                return [qualified]
+        for alias, target in self.names_of(bare, file):
+            if not alias or scope.startswith(alias):
+                plain = without_templates(target).strip()
+                if plain != name:
+                    found = self._class_direct(plain, scope)
+                    if found:
+                        return found
+        for target in self._usings(name, scope, file):
+            if target in self.classes:
+                return [target]
+        known = self.classes_by_bare.get(bare, ())
+        fitting = [q for q in known if f"::{q}".endswith(f"::{name}")]
+        return fitting if len(fitting) == 1 else []
+
+    def _class_direct(self, name: str, scope: str) -> list[str]:
+        for enclosing in scopes(scope):
+            qualified = f"{enclosing}::{name}" if enclosing else name
+            if qualified in self.classes:
+                return [qualified]
+        return []
+
+    def methods(self, owner: str, name: str, file: str) -> list[Symbol]:
+        """Definitions of ``owner::name``, or of the nearest base that has one."""
+        return self._in(f"{owner}::{name}", file) or self._in_bases(owner, name, file, 0)
+
+    def _in_bases(self, owner: str, name: str, file: str, depth: int) -> list[Symbol]:
+        if depth > 6:
+            return []
+        for info in self.classes.get(owner, ()):
+            for base in info.bases:
+                for qualified in self._class_direct(base, owner) or self.class_names(base, owner.rpartition("::")[0], file):
+                    if qualified == owner:
+                        continue
+                    found = self._in(f"{qualified}::{name}", file) or self._in_bases(qualified, name, file, depth + 1)
+                    if found:
+                        return found
+        return []
+
+    def field(self, owner: str, name: str, file: str, depth: int = 0) -> str:
+        """The declared type of a member, "" when there is none."""
+        for info in self.classes.get(owner, ()):
+            if name in info.fields:
+                return info.fields[name]
+            if depth < 5:
+                for base in info.bases:
+                    for qualified in self.class_names(base, owner.rpartition("::")[0], file):
+                        found = self.field(qualified, name, file, depth + 1) if qualified != owner else ""
+                        if found:
+                            return found
+        return ""
+
+    # -- for other crossings ----------------------------------------------------------------------------------
+
+    def resolve(self, expr: str, file: str = "", scope: str = "", line: int = 0) -> list[int]:
+        """Node ids of the definitions that a function expression may mean, best first.
+
+        ``expr`` is a name as written (``&at::native::foo``, ``foo<bar>``, ``TORCH_FN(x)`` already taken apart). Empty
+        when no definition is known. ``line`` prefers, among several in one file, the one nearest above it.
+        """
+        name = without_templates(expr.strip().lstrip("&*").strip()).removeprefix("::").strip()
+        found = self.lookup(name, scope, file)
+        functions = [s for s in found if s.kind != "kernel"] or found
+        own = [s for s in functions if s.file == file]
+        rest = [s for s in functions if s.file != file]
+        own.sort(key=lambda s: (int(str(s.line)) > line > 0, -int(str(s.line))))
+        return [s.id for s in own + rest]
+
+
+def scopes(scope: str) -> Iterator[str]:
+    """The scope and all around it, innermost first, the global one ("") last."""
+    while scope:
+        yield scope
+        scope = scope.rpartition("::")[0]
+    yield ""
+
+
+def link(ctx: Context) -> None:
+    """Make the function and kernel nodes and set ``ctx.functions``."""
+    sources = {path: facts for path, (kind, facts) in ctx.files.items() if kind in ("cpp", "template")}
+    table = FunctionTable(Includes({path: facts.get("includes", ()) for path, facts in sources.items()}))
+    defaults: dict[tuple[str, int], int] = {}
+    for facts in sources.values():
+        for name, _returns, rows in facts.get("prototypes", ()):
+            required = sum(1 for r in rows if not r[2])
+            key = (name, len(rows))
+            defaults[key] = min(required, defaults.get(key, required))
+    node = ctx.graph.node
+    for path, facts in sources.items():
+        symbols = []
+        for row in facts.get("functions", ()):
+            kind = row[1]
+            attrs = {}
+            if row[9]:
+                attrs["guard"] = row[9]
+            if row[10]:
+                attrs["macro"] = row[10]
+            if kind == "device":
+                attrs["device"] = True
+            node_id = node(NodeKind.CUDA_KERNEL if kind == "kernel" else NodeKind.FUNCTION, row[0], path, row[2], row[3], owner=path, attrs=attrs or None)
+            symbol = Symbol(node_id, row, path)
+            required = defaults.get((symbol.name, len(symbol.parameters)))
+            if required is not None and required < symbol.required:
+                symbol.required = required
+            symbols.append(symbol)
+            table.by_name[symbol.name].append(symbol)
+            table.by_bare[symbol.bare].append(symbol)
+        table.by_file[path] = symbols
+        for name, bases, line, _end, fields, templates, local in facts.get("classes", ()):
+            table.classes[name].append(ClassInfo(name, bases, fields, templates, path, line, local))
+            table.classes_by_bare[name.rpartition("::")[2]].add(name)
+        _usings(table, path, facts.get("usings", ()))
+    ctx.functions = table
+
+
+def _usings(table: FunctionTable, path: str, rows: Sequence[tuple[str, str, str, str, int]]) -> None:
+    names: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    header = path.endswith(_HEADERS)
+    for what, name, target, scope, _line in rows:
+        if what == "namespace":
+            table.using_namespaces.setdefault(path, []).append((scope, target))
+        else:
+            names[name].append((scope, target))
+            if header and scope and len(table.global_names[name]) < 8:
+                table.global_names[name].append((scope, target))
+    if names:
+        table.using_names[path] = dict(names)
+
+
+by_line = itemgetter(2)
+__all__ = ["ClassInfo", "FunctionTable", "Symbol", "kind_of", "link", "scopes"]

@@ -1,0 +1,60 @@
+"""Vendor libraries: whose entry point a name is. The rules are the libraries' own naming conventions."""
+
+from __future__ import annotations
+
+import re
+
+#: (pattern of the bare or qualified name, vendor). First match wins.
+VENDORS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern), vendor)
+    for pattern, vendor in (
+        (r"cublasLt[A-Z]\w*$", "cuBLASLt"),  # cublasLt.h
+        (r"cublas[A-Z]\w*$", "cuBLAS"),  # cublas_v2.h
+        (r"cudnn[A-Z]\w*$", "cuDNN"),  # cudnn.h; cudnn_frontend:: is its C++ face
+        (r"cudnn_frontend::", "cuDNN"),
+        (r"cusparseLt[A-Z]\w*$", "cuSPARSELt"),  # cusparseLt.h
+        (r"cusparse[A-Z]\w*$", "cuSPARSE"),  # cusparse.h
+        (r"cusolver[A-Z]\w*$", "cuSOLVER"),  # cusolverDn.h
+        (r"cufft[A-Z]\w*$", "cuFFT"),  # cufft.h
+        (r"curand[A-Z_]\w*$", "cuRAND"),
+        (r"(?:hip)(?:blas|blaslt|sparse|solver|fft|rand)[A-Z]\w*$", "hip libraries"),
+        (r"(?:rocblas|rocsolver|rocfft|rocsparse)_\w+$", "ROCm libraries"),
+        (r"miopen[A-Z]\w*$", "MIOpen"),
+        (r"magma_\w+$", "MAGMA"),  # magma_v2.h
+        (r"nccl[A-Z]\w*$", "NCCL"),
+        (r"(?:ideep|dnnl)::", "oneDNN"),
+        (r"dnnl_\w+$", "oneDNN"),
+        (r"mkl_\w+$", "MKL"),  # mkl.h, mkl_spblas.h, mkl_vsl.h
+        (r"(?:Dfti)[A-Z]\w*$", "MKL"),
+        (r"v(?:s|d|c|z|ms|md|mc|mz)[A-Z][A-Za-z0-9]*$", "MKL VML"),  # mkl_vml_functions.h
+        (r"cblas_\w+$", "BLAS"),
+        (r"(?:[sdcz])(?:gemm|gemv|axpy|dot|dotu|dotc|scal|copy|ger|geru|swap|trsm|symv|syrk|nrm2)_?$", "BLAS"),
+        (r"(?:[sdcz])[a-z]{2}[a-z0-9]{2,4}_$", "LAPACK"),  # Fortran naming: precision, matrix kind, operation, underscore
+        (r"fbgemm::", "FBGEMM"),
+        (r"fbgemm_gpu::", "FBGEMM"),
+        (r"xnn_\w+$", "XNNPACK"),
+        (r"pytorch_qnnp_\w+$|qnnpack::", "QNNPACK"),
+        (r"nnp_\w+$", "NNPACK"),
+        (r"cutlass::", "CUTLASS"),
+        (r"(?:::)?cub::", "CUB"),
+        (r"thrust::", "Thrust"),
+        (r"pocketfft::", "PocketFFT"),
+        (r"sleef_\w+|Sleef_\w+$", "SLEEF"),
+        (r"nvrtc[A-Z]\w*$", "NVRTC"),
+        (r"arm_compute::|acl::", "Arm Compute Library"),
+    )
+)
+_MEMORY: dict[str, str] = {}
+
+
+def vendor_of(name: str) -> str:
+    """The vendor library that ``name`` is an entry point of, "" when it is none.
+
+    >>> vendor_of("cublasSgemm")
+    'cuBLAS'
+    """
+    found = _MEMORY.get(name)
+    if found is None:
+        bare = name.removeprefix("::")
+        found = _MEMORY[name] = next((vendor for pattern, vendor in VENDORS if pattern.match(bare)), "")
+    return found
