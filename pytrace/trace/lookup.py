@@ -27,7 +27,7 @@ def holding(store: Store, words: Sequence[str], kinds: Sequence[str], limit: int
 
 
 def sharing(store: Store, pieces: Sequence[str], kinds: Sequence[str], size: int, limit: int) -> list[int]:
-    """Ids of nodes, one for each last name part, that share pieces with a text of ``size`` letters; most shared first."""
+    """Ids of nodes, one for each last name part, that share pieces with a text of ``size`` letters, the most first."""
     shared = " + ".join(["(bare LIKE ? ESCAPE '\\')"] * len(pieces))
     sql = (
         f"SELECT min(id), {shared} AS score FROM node WHERE length(bare) BETWEEN ? AND ?{_kinds(kinds)}"

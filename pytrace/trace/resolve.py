@@ -87,7 +87,7 @@ def _behind_python(store: Store, text: str, named: list[Node]) -> Found:
     nodes = [op for op in ops.values() if op.bare in taken]
     others = tuple(dict.fromkeys(way.op.bare for way in ways if way.op.bare not in taken))
     full = named[0].name
-    how = f"{text}{'' if full == text else f' ({full})'} calls {', '.join(f'aten::{b}' if '::' not in b else b for b in taken)}"
+    how = f"{text}{'' if full == text else f' ({full})'} calls {', '.join(taken)}"
     return Found(sorted(nodes, key=_order), how, others)
 
 
@@ -131,3 +131,28 @@ def cpp_nodes(store: Store, text: str, *kinds: str) -> Found:
         found = store.bare(last, *kinds)
         how = f"there is no {name}; these have its last part" if found else ""
     return Found(sorted(found, key=lambda n: (kinds.index(n.kind), n.name, n.file, n.line)), how)
+
+
+def kernels(store: Store, text: str) -> Found:
+    """What ``pytrace kernel`` is asked about. For a generic kernel printed with its template arguments, the functor
+    or host function in them answers instead: it is what tells the operator.
+    """
+    found = cpp_nodes(store, text)
+    inner = spelling.template_names(text)
+    if not inner:
+        return found
+    drivers = {n.bare for n in found.nodes}
+    for name in inner:
+        last = name.rpartition("::")[2]
+        made_for = [n for n in store.bare(last, NodeKind.FUNCTOR) if n.name == name or n.name.endswith(f"::{last}")]
+        if not made_for:
+            functions = store.bare(last, NodeKind.FUNCTION)
+            # A lambda's name holds the function around it; the launcher's own inner functions are no answer.
+            made_for = [n for n in functions if n.name.endswith(name) and _owns_functor(store, n)]
+        if made_for and last not in drivers:
+            return Found(made_for, f"read as {made_for[0].name}, which {spelling.cpp_name(text)} was made for")
+    return found
+
+
+def _owns_functor(store: Store, node: Node) -> bool:
+    return bool(store.edges_from(node.id, EdgeKind.INSTANTIATES))

@@ -1,0 +1,79 @@
+"""Formulas and backward sections as text."""
+
+from __future__ import annotations
+
+from pytrace.render import tree
+from pytrace.render.page import Page, Span
+from pytrace.trace.answers import Backward, BackwardAnswer, Formula, FormulaVar, Part
+
+_MOST = 12
+
+
+def render(page: Page, answer: BackwardAnswer, *, why: bool = False) -> None:
+    """``pytrace backward``."""
+    names = [ref.name for ref in answer.ops]
+    page.add((f"Backward of {', '.join(names[:6])}", "title"), (" …" if len(names) > 6 else "", "dim"))
+    if answer.how:
+        page.paragraph(answer.how, "", "dim")
+    section(page, answer.backward, why=why, most=0)
+
+
+def section(page: Page, backward: Backward, *, why: bool = False, most: int = _MOST) -> None:
+    """What ``pytrace op`` says under "Backward"; ``most`` bounds lists (0: all)."""
+    if backward.sentence:
+        page.paragraph(backward.sentence)
+    for entry in backward.formulas:
+        _formula(page, entry, why)
+    if backward.verdict == "composite":
+        _parts(page, backward.parts, most)
+    if backward.double:
+        page.add(("  Double backward: the operators of the formula, and their own formulas", "dim"))
+        _parts(page, backward.double, most)
+    if backward.used_by:
+        page.add(("  Called by the formulas of", "dim"))
+        shown = backward.used_by[:most] if most else backward.used_by
+        for entry in shown:
+            ops = ", ".join(entry.ops[:3])
+            page.row(
+                [(ops, "op"), (f"  {entry.node}", "formula")], f"{entry.file}:{entry.line}", indent="    ", rest="    "
+            )
+        _rest(page, len(backward.used_by) - len(shown), "formulas")
+
+
+def _formula(page: Page, entry: Formula, why: bool) -> None:
+    key = "" if entry.key in ("", "Default") else f"  for {entry.key}"
+    page.row([(entry.node, "formula"), (key, "key")], f"{entry.file}:{entry.line}", indent="  ", rest="  ")
+    page.row([("of ", "dim"), (", ".join(entry.ops), "op")], indent="    ", rest="    ")
+    for var in entry.vars:
+        _variable(page, var, entry.file, "")
+    for var in entry.forward:
+        _variable(page, var, entry.file, "forward ")
+    for step in entry.calls:
+        tree.draw(page, step, why=why, indent="    ")
+
+
+def _variable(page: Page, var: FormulaVar, file: str, word: str) -> None:
+    names = ", ".join(var.names)
+    left: list[Span] = [(f"{word}{names}: ", "dim"), (var.formula, "warn" if var.not_implemented else "")]
+    page.row(left, f"{file}:{var.line}" if var.line else "", indent="    ", rest="    ")
+    if var.saved:
+        page.row([(f"saves {', '.join(var.saved)}", "dim")], indent="        ", rest="        ")
+
+
+def _parts(page: Page, parts: list[Part], most: int) -> None:
+    shown = parts[:most] if most else parts
+    for part in shown:
+        spans: list[Span] = [(part.op, "op")]
+        if part.node:
+            spans.append((f"  {part.node}", "formula"))
+        else:
+            spans.append(("  no formula", "warn"))
+        if part.through:
+            spans.append((f"  in {' → '.join(part.through)}", "dim"))
+        page.row(spans, f"{part.file}:{part.line}" if part.file else "", indent="    ", rest="    ")
+    _rest(page, len(parts) - len(shown), "operators")
+
+
+def _rest(page: Page, more: int, what: str) -> None:
+    if more > 0:
+        page.add((f"    … and {more} more {what} (`pytrace backward` shows all)", "dim"))

@@ -1,0 +1,48 @@
+"""``pytrace search`` and ``pytrace api`` as text, and the sentence for an unknown name."""
+
+from __future__ import annotations
+
+from pytrace.render import tree
+from pytrace.render.page import Page, Span
+from pytrace.trace.answers import ApiAnswer, SearchAnswer, Unknown
+
+
+def render_search(page: Page, answer: SearchAnswer) -> None:
+    """One line for each hit."""
+    if not answer.hits:
+        page.add((f"Nothing in the index is called like {answer.query}.", ""))
+        return
+    size = max(len(ref.kind) for ref in answer.hits)
+    for ref in answer.hits:
+        spans: list[Span] = [(f"{ref.kind.ljust(size)}  ", "dim"), (ref.name, ref.kind)]
+        page.row(spans, ref.at, rest=" " * size)
+    if answer.more:
+        page.add((f"… and {answer.more} more (--limit 0 shows all)", "dim"))
+
+
+def render_api(page: Page, answer: ApiAnswer, *, why: bool = False) -> None:
+    """The tree from the name to its operators, then the operators by distance."""
+    if answer.how:
+        page.paragraph(answer.how, "", "dim")
+    for step in answer.roots:
+        tree.draw(page, step, why=why)
+    if answer.sentence:
+        page.paragraph(answer.sentence, "", "")
+        return
+    page.heading(f"Operators ({len(answer.ops)})")
+    for distance in sorted({op.distance for op in answer.ops}):
+        names = [op.op.name for op in answer.ops if op.distance == distance]
+        word = "directly" if distance <= 1 else f"{distance} calls down"
+        page.paragraph(f"{word}: {', '.join(names)}")
+
+
+def unknown_text(answer: Unknown) -> str:
+    """The sentence for stderr: what was looked for, the nearest names, the next command."""
+    lines = [f"There is no {answer.what} called {answer.query}."]
+    if answer.nearest:
+        lines[0] += " The nearest names:"
+        size = max(len(ref.name) for ref in answer.nearest)
+        lines += [f"  {ref.name.ljust(size)}  {ref.kind}{f'  {ref.at}' if ref.at else ''}" for ref in answer.nearest]
+    if answer.hint:
+        lines.append(answer.hint)
+    return "\n".join(lines)
