@@ -15,7 +15,7 @@
         └── CannotWrite   the cache folder is read-only, or the disk is full; the previous index is left as it was
             └── DiskFull
 
-The command line prints ``pytrace: MESSAGE`` on stderr and exits with ``exit_code``; nothing else of pytrace
+The command line prints ``pytrace: MESSAGE`` on stderr and exits with 1; nothing else of pytrace
 catches these, except where a previous index can still answer.
 """
 
@@ -25,9 +25,7 @@ from collections.abc import Sequence
 
 
 class PytraceError(Exception):
-    """Base of all: its text is for the user, its ``exit_code`` for the shell."""
-
-    exit_code = 1
+    """Base of all: its text is for the user."""
 
 
 class NoTree(PytraceError):

@@ -106,7 +106,7 @@ def _git(root: str, *arguments: str, stdin: str | None = None) -> str | None:
 
 
 def _dirty(root: str, blobs: Mapping[str, str]) -> str:
-    """"yes" when a file that we index differs from the commit.
+    """ "yes" when a file that we index differs from the commit.
 
     The ids of what we read are compared with the commit's own; only for those that differ is git asked (it knows
     about line endings and sparse checkouts), and only for unknown files whether they are ignored (a build writes
@@ -155,4 +155,3 @@ def describe(identity: Identity) -> str:
     name = identity.tag or identity.version or "unknown version"
     state = {"yes": ", with local changes", "no": ""}.get(identity.dirty, "")
     return f"{name} ({identity.commit[:9]}{state})" if identity.commit else name
-

@@ -1,38 +1,47 @@
-"""The index on disk: one SQLite file. The only module that speaks SQL.
+"""The index on disk: one SQLite file, and the questions that may be put to it. ``writer.py`` writes it.
 
-The schema is public (``pytrace sql``); ARCHITECTURE.md documents it. ``SCHEMA_VERSION`` goes up with
-every change of it; a store of another version is rebuilt, never read.
+These two and ``facts.py`` are the only modules that speak SQL. The schema is public (``pytrace sql --schema``);
+``SCHEMA_VERSION`` goes up with every change of it; a store of another version is rebuilt, never read.
 """
 
 from __future__ import annotations
 
-import json
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytrace.model import Edge, Node
 
-SCHEMA_VERSION = 1
+if TYPE_CHECKING:
+    from os import PathLike
+
+SCHEMA_VERSION = 2
 
 SCHEMA = """
+-- What the index was made from: root, commit, tag, version, dirty, url, schema, pytrace, program, made, seconds.
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+-- What stat said of all files and folders (arrays of 64-bit integers, in order of paths): the freshness check.
+CREATE TABLE manifest(what TEXT PRIMARY KEY, paths TEXT NOT NULL, sizes BLOB NOT NULL, stamps BLOB NOT NULL);
+-- Files of the tree; kind as in checkout.kind_of, blob = git's id of the content. Id 0 never occurs.
 CREATE TABLE file(
-  id INTEGER PRIMARY KEY, path TEXT NOT NULL, kind TEXT NOT NULL, blob TEXT NOT NULL,
-  size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL);
-CREATE TABLE directory(path TEXT PRIMARY KEY, mtime_ns INTEGER NOT NULL) WITHOUT ROWID;
+  id INTEGER PRIMARY KEY, path TEXT NOT NULL, kind TEXT NOT NULL, blob TEXT NOT NULL, size INTEGER NOT NULL);
+-- Nodes; kind as in model.NodeKind, bare = last part of the name, attrs = JSON or NULL. file is NULL when generated
+-- or external. owner = the file whose facts made the row (0: the tree as a whole).
 CREATE TABLE node(
   id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, bare TEXT NOT NULL,
   file INTEGER, line INTEGER NOT NULL, end_line INTEGER NOT NULL, owner INTEGER NOT NULL, attrs TEXT);
 CREATE TABLE guard(id INTEGER PRIMARY KEY, text TEXT NOT NULL);
 CREATE TABLE rule(id INTEGER PRIMARY KEY, name TEXT NOT NULL);
+-- Edges with their evidence; kind and key as in model.EdgeKind, candidates = 1 when certain.
 CREATE TABLE edge(
   src INTEGER NOT NULL, dst INTEGER NOT NULL, kind TEXT NOT NULL, key TEXT NOT NULL, rule INTEGER NOT NULL,
   file INTEGER, line INTEGER NOT NULL, guard INTEGER, candidates INTEGER NOT NULL, owner INTEGER NOT NULL, attrs TEXT);
+-- Names that no rule could resolve, with the reason.
 CREATE TABLE unresolved(
   owner INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, line INTEGER NOT NULL, reason TEXT NOT NULL);
-CREATE TABLE diagnostic(owner INTEGER, line INTEGER NOT NULL, kind TEXT NOT NULL, message TEXT NOT NULL);
+-- What was odd about a file: unparsed parts, odd YAML, not UTF-8, not read.
+CREATE TABLE diagnostic(owner INTEGER NOT NULL, line INTEGER NOT NULL, kind TEXT NOT NULL, message TEXT NOT NULL);
 """
 
 INDEXES = """
@@ -40,25 +49,67 @@ CREATE UNIQUE INDEX file_path ON file(path);
 CREATE INDEX node_name ON node(name);
 CREATE INDEX node_bare ON node(bare);
 CREATE INDEX node_file ON node(file, line);
-CREATE INDEX node_owner ON node(owner);
 CREATE INDEX edge_src ON edge(src);
 CREATE INDEX edge_dst ON edge(dst);
-CREATE INDEX edge_owner ON edge(owner);
 """
 
-_NODE = "SELECT n.id, n.kind, n.name, coalesce(f.path, ''), n.line, n.end_line, n.attrs FROM node n LEFT JOIN file f ON f.id = n.file"
+
+class Manifest(NamedTuple):
+    """What ``stat`` said of one kind of path when the index was made: the columns of the freshness check.
+
+    ``sizes`` is empty for folders. A stamp of -1 stands for "could not be trusted": it equals no real one, so
+    that the path is looked at again.
+    """
+
+    paths: list[str]
+    sizes: list[int]
+    stamps: list[int]
+
+
+_NODE = (
+    "SELECT n.id, n.kind, n.name, coalesce(f.path, ''), n.line, n.end_line, n.attrs"
+    " FROM node n LEFT JOIN file f ON f.id = n.file"
+)
 _EDGE = (
-    "SELECT e.src, e.dst, e.kind, e.key, r.name, coalesce(f.path, ''), e.line, coalesce(g.text, ''), e.candidates, e.attrs"
-    " FROM edge e JOIN rule r ON r.id = e.rule LEFT JOIN file f ON f.id = e.file LEFT JOIN guard g ON g.id = e.guard"
+    "SELECT e.src, e.dst, e.kind, e.key, r.name, coalesce(f.path, ''), e.line, coalesce(g.text, ''), e.candidates,"
+    " e.attrs FROM edge e JOIN rule r ON r.id = e.rule LEFT JOIN file f ON f.id = e.file"
+    " LEFT JOIN guard g ON g.id = e.guard"
 )
 
 
+def _attrs(text: str | None) -> dict[str, Any]:
+    """The attributes of a row; most have none, so that most questions need no JSON."""
+    if not text:
+        return {}
+    from json import loads
+
+    found: dict[str, Any] = loads(text)
+    return found
+
+
 def _node(row: Sequence[Any]) -> Node:
-    return Node(*row[:6], json.loads(row[6]) if row[6] else {})
+    return Node._make((*row[:6], _attrs(row[6])))
 
 
 def _edge(row: Sequence[Any]) -> Edge:
-    return Edge(*row[:9], json.loads(row[9]) if row[9] else {})
+    return Edge._make((*row[:9], _attrs(row[9])))
+
+
+def connect(path: str | PathLike[str], timeout: float = 5.0) -> sqlite3.Connection:
+    """A read-only connection to a database. Raises ``sqlite3.Error`` when there is no such file."""
+    name = os.path.abspath(path)
+    for mark in "%?#":  # what a URI gives a meaning to; urllib would cost more than the query
+        name = name.replace(mark, f"%{ord(mark):02x}")
+    return sqlite3.connect(f"file:{name}?mode=ro", uri=True, timeout=timeout)
+
+
+def _integers(blob: bytes) -> list[int]:
+    """Numbers packed by ``writer.pack``; ``ValueError`` when the blob was cut."""
+    from array import array
+
+    numbers = array("q")
+    numbers.frombytes(blob)
+    return numbers.tolist()
 
 
 class Store:
@@ -68,10 +119,10 @@ class Store:
     and ``all_edges``, which the export and the reports use as iterators.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str | PathLike[str]) -> None:
         """Open the index at ``path``. Raises ``sqlite3.Error`` when it is not a readable database."""
         self.path = path
-        self.db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+        self.db = connect(path)
 
     def close(self) -> None:
         """Close the connection."""
@@ -81,6 +132,42 @@ class Store:
         """One value of the ``meta`` table (``root``, ``commit``, ``version``, ``schema``, …)."""
         row = self.db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return str(row[0]) if row else default
+
+    def all_meta(self) -> dict[str, str]:
+        """The whole ``meta`` table."""
+        return dict(self.db.execute("SELECT key, value FROM meta"))
+
+    def manifest(self, what: str) -> Manifest:
+        """The manifest of ``"files"`` or ``"folders"``; ``KeyError`` when there is none."""
+        row = self.db.execute("SELECT paths, sizes, stamps FROM manifest WHERE what = ?", (what,)).fetchone()
+        if row is None:
+            raise KeyError(what)
+        return Manifest(row[0].split("\n") if row[0] else [], _integers(row[1]), _integers(row[2]))
+
+    def file_rows(self) -> list[tuple[str, str, str]]:
+        """(path, kind, blob) of every file of the tree that was read."""
+        return self.db.execute("SELECT path, kind, blob FROM file WHERE blob != '' ORDER BY path").fetchall()
+
+    def counts(self, table: str) -> list[tuple[str, int]]:
+        """How many rows of each kind ``node``, ``edge``, ``unresolved``, ``diagnostic`` or ``file`` holds."""
+        if table not in ("node", "edge", "unresolved", "diagnostic", "file"):
+            raise ValueError(table)
+        sql = f"SELECT kind, count(*) FROM {table} GROUP BY kind ORDER BY count(*) DESC, kind"
+        return self.db.execute(sql).fetchall()
+
+    def unresolved(self) -> Iterator[tuple[str, int, str, str, str]]:
+        """(path, line, kind, name, reason) of every name that was not resolved, by kind, name and place."""
+        return self.db.execute(
+            "SELECT coalesce(f.path, ''), u.line, u.kind, u.name, u.reason FROM unresolved u"
+            " LEFT JOIN file f ON f.id = u.owner ORDER BY u.kind, u.name, f.path, u.line"
+        )
+
+    def diagnostics(self) -> Iterator[tuple[str, int, str, str]]:
+        """(path, line, kind, message) of everything odd about the tree's files, by place."""
+        return self.db.execute(
+            "SELECT coalesce(f.path, ''), d.line, d.kind, d.message FROM diagnostic d"
+            " LEFT JOIN file f ON f.id = d.owner ORDER BY f.path, d.line, d.kind, d.message"
+        )
 
     def node(self, node_id: int) -> Node:
         """The node with this id; ``KeyError`` when there is none."""
@@ -116,7 +203,8 @@ class Store:
     def at(self, path: str, line: int) -> list[Node]:
         """Nodes whose lines include ``path:line``, innermost first."""
         rows = self.db.execute(
-            f"{_NODE} WHERE f.path = ? AND n.line <= ? AND max(n.end_line, n.line) >= ? ORDER BY n.end_line - n.line, n.id",
+            f"{_NODE} WHERE f.path = ? AND n.line <= ? AND max(n.end_line, n.line) >= ?"
+            " ORDER BY n.end_line - n.line, n.id",
             (path, line, line),
         )
         return [_node(r) for r in rows]
@@ -148,4 +236,6 @@ class Store:
     def all_edges(self, *kinds: str) -> Iterator[Edge]:
         """Every edge (of these kinds), by source, destination, place."""
         sql = _EDGE + (f" WHERE e.kind IN ({','.join('?' * len(kinds))})" if kinds else "")
-        return (_edge(r) for r in self.db.execute(sql + " ORDER BY e.src, e.dst, e.kind, e.key, e.line, e.rowid", kinds))
+        return (
+            _edge(r) for r in self.db.execute(sql + " ORDER BY e.src, e.dst, e.kind, e.key, e.line, e.rowid", kinds)
+        )

@@ -46,7 +46,7 @@ def root_option(function: Command) -> Command:
         metavar="DIR",
         expose_value=False,
         callback=_keep,
-        help="The PyTorch checkout. Default: PYTRACE_ROOT, else the tree around the working folder, else a fetched one.",
+        help="The PyTorch checkout. Default: PYTRACE_ROOT, the tree around the working folder, or a fetched one.",
     )(function)
 
 
@@ -86,7 +86,9 @@ def format_option(*formats: str) -> Callable[[Command], Command]:
     )
 
 
-def limit_option(default: int, text: str = "Show at most so many of each kind; 0 shows all.") -> Callable[[Command], Command]:
+def limit_option(
+    default: int, text: str = "Show at most so many of each kind; 0 shows all."
+) -> Callable[[Command], Command]:
     """``--limit N``, passed on as ``limit``."""
     return click.option(
         "--limit", type=click.IntRange(min=0), default=default, show_default=True, metavar="N", help=text

@@ -34,16 +34,17 @@ COMMANDS: dict[str, tuple[str, str]] = {
 
 
 class Failure(click.ClickException):
-    """A sentence on stderr and an exit code."""
-
-    def __init__(self, message: str, exit_code: int = 1) -> None:
-        """Keep both."""
-        super().__init__(message)
-        self.exit_code = exit_code
+    """A sentence on stderr, and exit code 1."""
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print ``pytrace: MESSAGE``."""
         click.echo(f"pytrace: {self.message}", file=file or sys.stderr)
+
+
+class Interrupted(Failure):
+    """Ctrl-C, with the exit code that shells expect."""
+
+    exit_code = 130
 
 
 class LazyGroup(click.Group):
@@ -85,13 +86,11 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except PytraceError as error:
-            raise Failure(str(error), error.exit_code) from error
+            raise Failure(str(error)) from error
         except sqlite3.DatabaseError as error:
-            raise Failure(
-                f"The index could not be read ({error}). `pytrace index --force` writes it anew."
-            ) from error
+            raise Failure(f"The index could not be read ({error}). `pytrace index --force` writes it anew.") from error
         except KeyboardInterrupt:
-            raise Failure("Interrupted. The index is as it was before.", 130) from None
+            raise Interrupted("Interrupted. The index is as it was before.") from None
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

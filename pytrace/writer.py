@@ -1,0 +1,208 @@
+"""Writing an index: a new SQLite file beside the old one, renamed into place when it is whole.
+
+A reader therefore never meets half an index, and neither does the next run after a crash: what is left over is a
+file with another name, which ``remove_leftovers`` clears under the index's lock. SQLite's own journal is off:
+until the rename nobody depends on the file.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import sqlite3
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
+
+from pytrace.errors import CannotWrite, DiskFull
+from pytrace.graph import Graph
+from pytrace.store import INDEXES, SCHEMA, Manifest
+
+#: What the names of unfinished files hold.
+_UNFINISHED = ".new-"
+
+
+class FileRow(NamedTuple):
+    """One file of the tree, for the ``file`` table."""
+
+    path: str
+    kind: str
+    blob: str
+    size: int
+
+
+def pack(numbers: Iterable[int]) -> bytes:
+    """Numbers as an array of 64-bit integers (``Store.manifest`` unpacks)."""
+    return array("q", numbers).tobytes()
+
+
+def remove_leftovers(index: str) -> None:
+    """Remove what an interrupted run left beside ``index``. Call it with the lock held."""
+    folder, name = os.path.split(index)
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return
+    for other in names:
+        if other.startswith(name + _UNFINISHED):
+            _remove(os.path.join(folder, other))
+
+
+def _remove(path: str) -> None:
+    with suppress(OSError):  # gone already, or a read-only folder: nothing depends on it
+        os.unlink(path)
+
+
+@contextmanager
+def replacing(index: str, *, copy: bool = False) -> Iterator[sqlite3.Connection]:
+    """A connection to a new database that becomes ``index`` when the block ends without an exception.
+
+    It is empty, or with ``copy`` a copy of ``index``. Raises ``CannotWrite`` or ``DiskFull`` with the previous index
+    untouched; removes the new file on every way out.
+    """
+    unfinished = f"{index}{_UNFINISHED}{os.getpid()}"
+    try:
+        with _explained(index):
+            _remove(unfinished)
+            if copy:
+                shutil.copyfile(index, unfinished)
+            db = sqlite3.connect(unfinished, isolation_level=None)
+            try:
+                db.execute("PRAGMA journal_mode = OFF")
+                db.execute("PRAGMA synchronous = OFF")
+                db.execute("PRAGMA locking_mode = EXCLUSIVE")
+                db.execute("PRAGMA cache_size = -65536")
+                db.execute("PRAGMA temp_store = MEMORY")
+                yield db
+            finally:
+                db.close()
+            _sync(unfinished)
+            os.replace(unfinished, index)
+    finally:
+        _remove(unfinished)
+
+
+def _sync(path: str) -> None:
+    """Have the data on the disk before the name: a power cut must not leave a whole name on half a file."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _explained(index: str) -> Iterator[None]:
+    """Turn what the system says about writing into a sentence with a way out."""
+    folder = os.path.dirname(index)
+    still = " The previous index is untouched; --no-refresh asks it." if os.path.exists(index) else ""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if "full" in str(error) or "disk I/O" in str(error):
+            raise DiskFull(
+                f"There is no room for the index in {folder} ({error}). Make room, or name another folder with "
+                f"PYTRACE_CACHE.{still}"
+            ) from error
+        raise CannotWrite(
+            f"The index cannot be written in {folder} ({error}). Make the folder writable, or name another with "
+            f"PYTRACE_CACHE.{still}"
+        ) from error
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        kind = DiskFull if full else CannotWrite
+        what = "There is no room for the index" if full else "The index cannot be written"
+        raise kind(
+            f"{what} in {folder} ({error.strerror}). Make {'room' if full else 'the folder writable'}, or name another "
+            f"with PYTRACE_CACHE.{still}"
+        ) from error
+
+
+def write(
+    db: sqlite3.Connection,
+    graph: Graph,
+    files: Sequence[FileRow],
+    manifests: Mapping[str, Manifest],
+    meta: Mapping[str, str],
+) -> None:
+    """Fill an empty database: tables, rows in one transaction, then the indexes."""
+    db.executescript(SCHEMA)
+    db.execute("BEGIN")
+    ids = _Interned(start=1)
+    for row in files:
+        ids[row.path]
+    _nodes(db, graph, ids)
+    _edges(db, graph, ids)
+    db.executemany(
+        "INSERT INTO unresolved VALUES (?,?,?,?,?)", ((ids.of(r[0]), r[1], r[2], r[3], r[4]) for r in graph.unresolved)
+    )
+    db.executemany(
+        "INSERT INTO diagnostic VALUES (?,?,?,?)", ((ids.of(r[0]), r[1], r[2], r[3]) for r in graph.diagnostics)
+    )
+    known = {row.path: row for row in files}
+    empty = FileRow("", "other", "", 0)
+    db.executemany(
+        "INSERT INTO file VALUES (?,?,?,?,?)",
+        ((i, path, r.kind, r.blob, r.size) for path, i in ids.items() for r in (known.get(path, empty),)),
+    )
+    write_manifests(db, manifests)
+    write_meta(db, meta)
+    db.execute("COMMIT")
+    db.executescript(INDEXES)
+
+
+def write_meta(db: sqlite3.Connection, meta: Mapping[str, str]) -> None:
+    """Set values of the ``meta`` table."""
+    db.executemany("INSERT OR REPLACE INTO meta VALUES (?,?)", sorted(meta.items()))
+
+
+def write_manifests(db: sqlite3.Connection, manifests: Mapping[str, Manifest]) -> None:
+    """Set the manifests."""
+    db.executemany(
+        "INSERT OR REPLACE INTO manifest VALUES (?,?,?,?)",
+        ((what, "\n".join(m.paths), pack(m.sizes), pack(m.stamps)) for what, m in manifests.items()),
+    )
+
+
+class _Interned(dict[str, int]):
+    """Text -> small integer, in order of first use."""
+
+    def __init__(self, start: int) -> None:
+        self.next = start
+
+    def __missing__(self, text: str) -> int:
+        number = self[text] = self.next
+        self.next += 1
+        return number
+
+    def of(self, text: str) -> int:
+        """The number of ``text``, 0 for ""."""
+        return self[text] if text else 0
+
+    def optional(self, text: str) -> int | None:
+        """The number of ``text``, None for ""."""
+        return self[text] if text else None
+
+
+def _nodes(db: sqlite3.Connection, graph: Graph, ids: _Interned) -> None:
+    rows = (
+        (number, kind, name, bare, ids[file] if file else None, line, end, ids[owner] if owner else 0, attrs)
+        for number, kind, name, bare, file, line, end, owner, attrs in graph.nodes
+    )
+    db.executemany("INSERT INTO node VALUES (?,?,?,?,?,?,?,?,?)", rows)
+
+
+def _edges(db: sqlite3.Connection, graph: Graph, ids: _Interned) -> None:
+    guards, rules = _Interned(start=1), _Interned(start=1)
+    rows: Iterator[tuple[Any, ...]] = (
+        (
+            src, dst, kind, key, rules[rule], ids[file] if file else None, line,
+            guards[guard] if guard else None, candidates, ids[owner] if owner else 0, attrs,
+        )
+        for src, dst, kind, key, rule, file, line, guard, candidates, owner, attrs in graph.edges
+    )  # fmt: skip
+    db.executemany("INSERT INTO edge VALUES (?,?,?,?,?,?,?,?,?,?,?)", rows)
+    db.executemany("INSERT INTO guard VALUES (?,?)", ((i, text) for text, i in guards.items()))
+    db.executemany("INSERT INTO rule VALUES (?,?)", ((i, text) for text, i in rules.items()))
