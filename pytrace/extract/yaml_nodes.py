@@ -47,14 +47,18 @@ def read_entries(source: bytes) -> tuple[list[Entry], list[Diagnostic]]:
     try:
         return _entries(text, 0, diagnostics), diagnostics
     except (yaml.YAMLError, RecursionError) as error:
-        diagnostics.append(_problem(error, 0))
+        whole = _problem(error, 0)
     entries: list[Entry] = []
+    broken = 0
     for line, chunk in _chunks(text):
         try:
             entries += _entries(chunk, line, diagnostics)
         except (yaml.YAMLError, RecursionError) as error:
+            broken += 1
             diagnostics.append(_problem(error, line))
-    return entries, sorted(set(diagnostics))
+    if not broken:
+        diagnostics.append(whole)
+    return entries, diagnostics
 
 
 def _decode(source: bytes) -> tuple[str, list[Diagnostic]]:
@@ -90,7 +94,7 @@ def _chunks(text: str) -> Iterator[tuple[int, str]]:
 
 def _entries(text: str, line: int, diagnostics: list[Diagnostic]) -> list[Entry]:
     root = yaml.compose(text, Loader=Loader)
-    if root is None:
+    if root is None or root.tag == "tag:yaml.org,2002:null":
         return []
     if not isinstance(root, yaml.SequenceNode):
         diagnostics.append((line + root.start_mark.line + 1, "yaml", "expected a list of entries"))

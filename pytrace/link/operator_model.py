@@ -357,7 +357,7 @@ class Builder:
                 # gen_composite_out_kernel calls the functional one, gen_composite_functional_kernel the written one.
                 op.generated_calls = group.functional if op.kind == OUT else group.inplace or group.mutable
         for name in sorted(promised ^ made):
-            line = min(op.lines.get("autogen", op.line) for op in variants.values())
+            line = min([op.lines["autogen"] for op in variants.values() if "autogen" in op.lines] or [op.line])
             self.say(line, f"{name}: the autogen line and what the rules generate differ")
 
 
