@@ -6,10 +6,12 @@ condition, and at the right edge where it is defined. Operators that are not ope
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from pytrace.render.page import Page, Span, wrap
 from pytrace.trace.answers import Folded, Ref, Step, Via
+from pytrace.trace.devices import CPU_CAPABILITIES
 
 #: Words before a name; functions and operators need none.
 _WORDS = {
@@ -34,7 +36,7 @@ def short(ref: Ref) -> str:
         return f"TORCH_IMPL_FUNC({parts[-2].removeprefix('structured_')})"
     if ref.kind == "op":
         return name
-    return name.removeprefix("at::native::")
+    return name.removeprefix("at::native::").removeprefix("torch::autograd::generated::details::")
 
 
 def draw(page: Page, step: Step, *, key: str = "", why: bool = False, indent: str = "") -> None:
@@ -100,7 +102,7 @@ def head_spans(step: Step, parent_file: str = "", key: str = "") -> list[Span]:
     if via is not None and via.kind in ("dispatches", "registers"):
         key = key or via.key
     if key:
-        spans.append((f"{key}  ", "key"))
+        spans.append((f"{key_text(key)}  ", "key"))
     spans.append((_WORDS.get(step.ref.kind, ""), "dim"))
     spans.append((short(step.ref), step.ref.kind))
     if via is not None and via.kind == "instantiates" and via.key:
@@ -112,6 +114,11 @@ def head_spans(step: Step, parent_file: str = "", key: str = "") -> list[Span]:
     if _STATES.get(step.state):
         spans.append((f"  {_STATES[step.state]}", "dim"))
     return spans
+
+
+def key_text(keys: str) -> str:
+    """Dispatch keys as they are shown; the CPU's capabilities are one device."""
+    return ", ".join(dict.fromkeys("CPU" if key in CPU_CAPABILITIES else key for key in keys.split(", ")))
 
 
 #: How a step that is not opened says so.
@@ -183,10 +190,22 @@ def _folded(page: Page, entry: Folded, head: str, rest: str, most: int = 5) -> N
     page.add((head, "dim"), (text, "dim"))
 
 
-def compact(guard: str, most: int = 100) -> str:
-    """A guard on one line: blanks folded, the middle of a long one left out (``--why`` has all of it)."""
-    text = " ".join(guard.split())
-    if len(text) <= most:
-        return text
-    keep = (most - 3) // 2
-    return f"{text[:keep].rstrip()} … {text[-keep:].lstrip()}"
+#: Where one condition of a guard ends and the next begins (see extract/cpp_guards.py).
+_CONDITIONS = re.compile(r" && (?=(?:if|else of if|unless) \(|case |default\b|#)")
+
+
+def compact(guard: str, most: int = 90) -> str:
+    """A guard as short as it can be and still answer "when?": its innermost conditions.
+
+    Conditions of early returns above the line ("unless …") are told only when there are no others; ``--why`` has all.
+    """
+    if not guard:
+        return ""
+    parts = _CONDITIONS.split(" ".join(guard.split()))
+    parts = [p for p in parts if not p.startswith("unless ")] or parts[-1:]
+    text = parts.pop()
+    while parts and len(parts[-1]) + len(text) + 4 <= most:
+        text = f"{parts.pop()} && {text}"
+    if parts:
+        text = f"… && {text}"
+    return text if len(text) <= most + 6 else f"{text[: most - 20].rstrip()} … {text[-18:].lstrip()}"

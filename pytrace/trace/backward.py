@@ -12,7 +12,7 @@ from typing import Any
 
 from pytrace.model import EdgeKind, Node, NodeKind
 from pytrace.store import Store
-from pytrace.trace.answers import Backward, BackwardAnswer, Formula, FormulaVar, Part, Step
+from pytrace.trace.answers import Backward, BackwardAnswer, Formula, FormulaVar, Part, Step, Via
 from pytrace.trace.noise import is_plumbing
 from pytrace.trace.table import Table, tables
 from pytrace.trace.walk import Walker, reach, ref, via
@@ -97,11 +97,11 @@ def calls(walker: Walker, node: Node) -> list[Step]:
     """The trees below what a formula calls."""
     edges = walker.store.edges_from(node.id, EdgeKind.CALLS, EdgeKind.CALLS_OP)
     ends = walker.store.nodes(e.dst for e in edges)
-    roots: dict[int, tuple[Node, Any, str]] = {}
+    roots: dict[int, tuple[Node, Via | None, frozenset[str]]] = {}
     for edge in edges:
         end = ends.get(edge.dst)
         if end is not None and edge.dst not in roots and not is_plumbing(end):
-            roots[edge.dst] = (end, via(edge), "")
+            roots[edge.dst] = (end, via(edge), frozenset())
     return walker.draw(list(roots.values()))
 
 

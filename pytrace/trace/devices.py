@@ -25,14 +25,14 @@ _BACKENDS = (
     ("cpu", "CPU"),
 )
 #: What DispatchStub.h calls the CPU's variants: the key of a `registers` edge names the capability.
-_CPU_CAPABILITIES = {"DEFAULT", "AVX2", "AVX512", "VSX", "ZVECTOR", "SVE256", "SVE"}
+CPU_CAPABILITIES = {"DEFAULT", "AVX2", "AVX512", "VSX", "ZVECTOR", "SVE256", "SVE"}
 #: Names a user may give to a device, and what they mean.
 ALIASES = {"rocm": "hip", "gpu": "cuda"}
 
 
 def device_of(key: str) -> str:
     """The device of a key (``cpu``, ``cuda``, …), or "" when it serves every one (composite, autograd, fallback)."""
-    if key in _CPU_CAPABILITIES:
+    if key in CPU_CAPABILITIES:
         return "cpu"
     upper = key.upper()
     for device, ending in _BACKENDS:

@@ -6,7 +6,7 @@ from pytrace.model import Node, NodeKind
 from pytrace.store import Store
 from pytrace.trace import backward as backward_side
 from pytrace.trace import python_side
-from pytrace.trace.answers import Dtypes, OpAnswer, Overload, Path, Row
+from pytrace.trace.answers import Dtypes, OpAnswer, Overload, Path, Row, Via
 from pytrace.trace.devices import canonical, device_of, is_plain
 from pytrace.trace.resolve import Found
 from pytrace.trace.table import Table, TableRow, rows_for, tables
@@ -53,7 +53,7 @@ def answer(
         more_python=names.more,
         dispatch=shown,
         paths=paths,
-        dtypes=_dtypes(walker, paths),
+        dtypes=_dtypes(paths),
         backward=backward_side.of_operators(store, ops) if ops else None,
         device=device,
         notes=notes,
@@ -97,22 +97,27 @@ def _rows(ops: list[Node], known: dict[int, Table]) -> list[Row]:
 
 def _paths(walker: Walker, ops: list[Node], known: dict[int, Table], device: str) -> list[Path]:
     """A tree for each function that a call may land in, without the backends that only sparse or quantized use."""
-    chosen: dict[tuple[int, str], tuple[TableRow, list[str], list[str]]] = {}
+    wanted = frozenset({device}) if device else frozenset[str]()
+    paths: dict[int, tuple[TableRow, list[str], list[str]]] = {}
     for op in ops:
-        for row in rows_for(known[op.id].rows, device):
-            if not device and not is_plain(row.key) and len(known[op.id].rows) > 1:
+        rows = known[op.id].rows
+        for row in rows_for(rows, wanted):
+            if not device and not is_plain(row.key) and len(rows) > 1:
                 continue
-            slot = chosen.setdefault((row.function.id, device_of(row.key)), (row, [], []))
-            if row.key not in slot[1]:
-                slot[1].append(row.key)
-            if row.owner.name not in slot[2]:
-                slot[2].append(row.owner.name)
-    picked = list(chosen.values())
-    trees = walker.draw([(row.function, via(row.edge), device or device_of(row.key)) for row, _, _ in picked])
-    return [Path(owners[0], keys, tree) for (_, keys, owners), tree in zip(picked, trees)]
+            _, keys, owners = paths.setdefault(row.function.id, (row, [], []))
+            if row.key not in keys:
+                keys.append(row.key)
+            if row.owner.name not in owners:
+                owners.append(row.owner.name)
+    roots: list[tuple[Node, Via | None, frozenset[str]]] = []
+    for row, keys, _ in paths.values():
+        serving = {device_of(key) for key in keys}
+        roots.append((row.function, via(row.edge), wanted or frozenset(serving if "" not in serving else ())))
+    trees = walker.draw(roots)
+    return [Path(owners[0], keys, tree) for (_, keys, owners), tree in zip(paths.values(), trees)]
 
 
-def _dtypes(walker: Walker, paths: list[Path]) -> list[Dtypes]:
+def _dtypes(paths: list[Path]) -> list[Dtypes]:
     """The dtype sets met in the trees, each once, with the device of the tree they stand in."""
     found: dict[tuple[str, str, int], Dtypes] = {}
     for path in paths:

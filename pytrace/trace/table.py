@@ -69,15 +69,16 @@ def _table(op_id: int, edges: dict[int, list[Edge]], functions: dict[int, Node],
     return Table(rows, delegates)
 
 
-def rows_for(rows: list[TableRow], device: str) -> list[TableRow]:
-    """The rows that a call on ``device`` may take: its own keys, else the composite ones.
+def rows_for(rows: list[TableRow], devices: frozenset[str]) -> list[TableRow]:
+    """The rows that a call on one of ``devices`` may take: their own keys, else the composite ones.
 
     Without a device: the composite rows and the plain CPU and CUDA ones; when there are none, every row.
     """
-    if device:
-        own = [row for row in rows if device_of(row.key) == device]
-        # The plain key stands for a strided tensor on this device; without it a composite kernel serves it.
-        if any(row.key.lower() == device for row in own):
-            return own
-        return own + [row for row in rows if row.key.startswith("Composite")]
-    return [row for row in rows if is_plain(row.key)] or rows
+    if not devices:
+        return [row for row in rows if is_plain(row.key)] or rows
+    own = [row for row in rows if device_of(row.key) in devices]
+    # The plain key stands for a strided tensor on this device; without it a composite kernel serves it.
+    plain = {row.key.lower() for row in own}
+    if devices <= plain:
+        return own
+    return own + [row for row in rows if row.key.startswith("Composite")]

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from pytrace.model import Edge, EdgeKind, Node, NodeKind
 from pytrace.store import Store
 from pytrace.trace.answers import Dtypes, Folded, Ref, Step, Via
 from pytrace.trace.devices import device_of
 from pytrace.trace.noise import is_infrastructure, is_plumbing
-from pytrace.trace.table import rows_for, tables
+from pytrace.trace.table import Table, rows_for, tables
 
 #: What leaves a function (or a stub, a functor) on the way down.
 DOWN = (
@@ -32,6 +33,8 @@ DOWN = (
 _OPEN = {NodeKind.FUNCTION, NodeKind.STUB, NodeKind.FUNCTOR}
 #: Kinds that make the way to them worth telling.
 _TELLING = {NodeKind.STUB, NodeKind.CUDA_KERNEL, NodeKind.FUNCTOR, NodeKind.LIBRARY}
+#: Devices whose registrations are opened when none was asked for; of the others the tree names the function.
+_DRAWN_DEVICES = {"cpu", "cuda"}
 #: One round never loads more nodes than this; what is beyond is said to be cut.
 _MAX_NODES = 4000
 
@@ -62,70 +65,82 @@ def dtypes_of(node: Node) -> list[Dtypes]:
     return found
 
 
+class Place(NamedTuple):
+    """A step of a tree that still has to be filled: its node, and the devices that its path may run on."""
+
+    step: Step
+    node: Node
+    devices: frozenset[str]  #: empty: any
+
+
 class Walker:
     """Draws the trees of one answer. They share the limit of lines and the memory of what was opened."""
 
     def __init__(self, store: Store, *, device: str = "", depth: int = 1, limit: int = 90) -> None:
-        """Ask ``store``; open operators ``depth`` levels down; draw about ``limit`` lines (0: all)."""
+        """Ask ``store``; open operators ``depth`` levels down; draw about ``limit`` lines (0: all).
+
+        ``device`` keeps what runs on one device, on every path.
+        """
         self.store = store
         self.device = device
         self.depth = depth
         self.limit = limit
         self.lines = 0
-        self.opened: set[int] = set()
+        self.opened: dict[int, list[frozenset[str]]] = {}
         self.nodes: dict[int, Node] = {}
         self.out: dict[int, list[Edge]] = {}
-        self.ops: list[tuple[Step, Node, str]] = []  #: operators met in this round, unopened
-        self.touched: list[Node] = []  #: functions drawn, in order (their dtypes are told)
+        self.ops: list[Place] = []  #: operators met in this round, unopened
 
     @property
     def full(self) -> bool:
         """Whether the limit of lines is used up."""
         return bool(self.limit) and self.lines >= self.limit
 
-    def draw(self, roots: list[tuple[Node, Via | None, str]]) -> list[Step]:
-        """The trees below ``roots`` (function or stub, the edge to it, the device of its path), filled together."""
+    def draw(self, roots: list[tuple[Node, Via | None, frozenset[str]]]) -> list[Step]:
+        """The trees below ``roots`` (node, the edge to it, the devices of its path), filled together."""
         steps = []
-        todo: list[tuple[Step, Node, str]] = []
-        for node, edge, device in roots:
+        todo: list[Place] = []
+        for node, edge, devices in roots:
             step = Step(ref(node), edge, dtypes=dtypes_of(node))
             steps.append(step)
             self.lines += 1
-            if node.kind == NodeKind.OP:
-                self.ops.append((step, node, device))
-            else:
-                todo.append((step, node, device))
+            place = Place(step, node, devices)
+            (self.ops if node.kind == NodeKind.OP else todo).append(place)
         self._round(todo)
         for _ in range(self.depth):
-            waiting, self.ops = self.ops, []
-            if not waiting or self.full:
-                self.ops = waiting
+            if not self.ops or self.full:
                 break
+            waiting, self.ops = self.ops, []
             self._round(self._open_operators(waiting))
-        for step, node, _ in self.ops:
-            step.state = "seen" if node.id in self.opened else "closed"
+        for place in self.ops:
+            place.step.state = "seen" if self._was_opened(place) else "closed"
         return steps
+
+    def _was_opened(self, place: Place) -> bool:
+        """Whether the same was opened for these devices, or for any."""
+        return any(not known or known >= place.devices > frozenset() for known in self.opened.get(place.node.id, ()))
+
+    def _opening(self, place: Place) -> None:
+        self.opened.setdefault(place.node.id, []).append(place.devices)
 
     # -- one round ---------------------------------------------------------------------------------------------
 
-    def _round(self, todo: list[tuple[Step, Node, str]]) -> None:
-        self._load(node for _, node, _ in todo)
+    def _round(self, todo: list[Place]) -> None:
+        self.load(place.node for place in todo)
         useful = self._useful()
         queue = deque(todo)
         while queue:
-            step, node, device = queue.popleft()
-            if node.kind == NodeKind.FUNCTION:
-                self.touched.append(node)
-            if node.id in self.opened:
-                step.state = "seen" if self.out.get(node.id) else ""
-                continue
-            if self.full:
-                step.state = "cut" if any(e.dst in useful for e in self.out.get(node.id, ())) else ""
-                continue
-            self.opened.add(node.id)
-            queue.extend(self._fill(step, node, device, useful))
+            place = queue.popleft()
+            edges = self.out.get(place.node.id, ())
+            if self._was_opened(place):
+                place.step.state = "seen" if any(e.dst in useful for e in edges) else ""
+            elif self.full:
+                place.step.state = "cut" if any(e.dst in useful for e in edges) else ""
+            else:
+                self._opening(place)
+                queue.extend(self._fill(place, useful))
 
-    def _load(self, start: Iterable[Node]) -> None:
+    def load(self, start: Iterable[Node]) -> None:
         """Load what ``start`` reaches without crossing an operator."""
         frontier = []
         for node in start:
@@ -157,7 +172,7 @@ class Walker:
         for src, edges in self.out.items():
             for edge in edges:
                 into.setdefault(edge.dst, []).append(src)
-        todo = [node.id for node in self.nodes.values() if self._telling(node)]
+        todo = [node.id for node in self.nodes.values() if _telling(node)]
         useful = set(todo)
         while todo:
             for src in into.get(todo.pop(), ()):
@@ -166,15 +181,10 @@ class Walker:
                     todo.append(src)
         return useful
 
-    @staticmethod
-    def _telling(node: Node) -> bool:
-        if node.kind == NodeKind.OP:
-            return not is_plumbing(node)
-        return node.kind in _TELLING or (node.kind == NodeKind.FUNCTION and bool(node.attrs.get("dtypes")))
-
-    def _fill(self, step: Step, node: Node, device: str, useful: set[int]) -> list[tuple[Step, Node, str]]:
-        """Put the children of ``node`` under ``step``; returns those to open in this round."""
-        todo: list[tuple[Step, Node, str]] = []
+    def _fill(self, place: Place, useful: set[int]) -> list[Place]:
+        """Put the children of a place under its step; returns those to open in this round."""
+        step, node, devices = place
+        todo: list[Place] = []
         plumbing: dict[str, None] = {}
         helpers: dict[str, None] = {}
         steps: dict[tuple[int, str, str], Step] = {}
@@ -182,7 +192,8 @@ class Walker:
             child = self.nodes.get(edge.dst)
             if child is None or edge.dst == node.id:
                 continue
-            if edge.kind == EdgeKind.REGISTERS and device and device_of(edge.key) != device:
+            device = device_of(edge.key) if edge.kind == EdgeKind.REGISTERS else ""
+            if device and devices and device not in devices:
                 continue
             if child.kind == NodeKind.OP and is_plumbing(child):
                 plumbing[child.name] = None
@@ -199,47 +210,60 @@ class Walker:
             steps[edge.dst, edge.kind, edge.guard] = below
             step.steps.append(below)
             self.lines += 1
-            child_device = device or (device_of(edge.key) if edge.kind == EdgeKind.REGISTERS else "")
+            inner = Place(below, child, frozenset({device}) if device else devices)
             if child.kind == NodeKind.OP:
-                self.ops.append((below, child, child_device))
+                self.ops.append(inner)
+            elif device and not devices and device not in _DRAWN_DEVICES:
+                below.state = "closed"  # its own --device shows it
             elif self._opens(child):
-                if edge.kind == EdgeKind.REGISTERS and not self.device and child_device not in ("cpu", "cuda", ""):
-                    below.state = "closed"
-                else:
-                    todo.append((below, child, child_device))
+                todo.append(inner)
         for why, names in (("plumbing", plumbing), ("helpers", helpers)):
             if names:
                 step.folded.append(Folded(why, list(names)))
-        self.lines += bool(step.folded)
+                self.lines += 1
         return todo
 
-    def _open_operators(self, waiting: list[tuple[Step, Node, str]]) -> list[tuple[Step, Node, str]]:
+    def _open_operators(self, waiting: list[Place]) -> list[Place]:
         """Put the kernel functions of each operator under its step, while there is room."""
-        found = tables(self.store, {node.id: node for _, node, _ in waiting}.values())
-        todo: list[tuple[Step, Node, str]] = []
-        for step, node, device in waiting:
-            if node.id in self.opened:
-                step.state = "seen"
-                continue
-            if self.full:
-                step.state = "closed"
-                continue
-            self.opened.add(node.id)
-            by_function: dict[int, Step] = {}
-            for row in rows_for(found[node.id].rows, device):
-                if row.function.id in by_function:
-                    known = by_function[row.function.id].via
-                    assert known is not None
-                    known.key += f", {row.key}"
-                    continue
-                below = Step(ref(row.function), via(row.edge), dtypes=dtypes_of(row.function))
-                if row.owner.id != node.id:
-                    below.ref.note = below.ref.note or f"of {row.owner.name}"
-                by_function[row.function.id] = below
-                step.steps.append(below)
-                self.lines += 1
-                todo.append((below, row.function, device or device_of(row.key)))
+        found = tables(self.store, {place.node.id: place.node for place in waiting}.values())
+        todo: list[Place] = []
+        for place in waiting:
+            if self._was_opened(place):
+                place.step.state = "seen"
+            elif self.full:
+                place.step.state = "closed"
+            else:
+                self._opening(place)
+                todo += self._kernels(place, found[place.node.id])
         return todo
+
+    def _kernels(self, place: Place, table: Table) -> list[Place]:
+        """A step for each function that the operator may land in; one function for several keys is one step."""
+        places: dict[int, Place] = {}
+        for row in rows_for(table.rows, place.devices):
+            device = device_of(row.key)
+            devices = frozenset({device}) if device else place.devices
+            known = places.get(row.function.id)
+            if known is not None:
+                assert known.step.via is not None
+                known.step.via.key += f", {row.key}"
+                both = known.devices | devices if known.devices and devices else frozenset[str]()
+                places[row.function.id] = known._replace(devices=both)
+                continue
+            below = Step(ref(row.function), via(row.edge), dtypes=dtypes_of(row.function))
+            if row.owner.id != place.node.id:
+                below.ref.note = below.ref.note or f"of {row.owner.name}"
+            places[row.function.id] = Place(below, row.function, devices)
+            place.step.steps.append(below)
+            self.lines += 1
+        return list(places.values())
+
+
+def _telling(node: Node) -> bool:
+    """Whether the way to this node is worth telling."""
+    if node.kind == NodeKind.OP:
+        return not is_plumbing(node)
+    return node.kind in _TELLING or (node.kind == NodeKind.FUNCTION and bool(node.attrs.get("dtypes")))
 
 
 def _join(step: Step, edge: Edge) -> None:
@@ -256,7 +280,7 @@ def reach(store: Store, functions: Iterable[int]) -> dict[int, list[int]]:
     starts = list(functions)
     walker = Walker(store)
     nodes = store.nodes(starts)
-    walker._load(nodes.values())
+    walker.load(nodes.values())
     found: dict[int, list[int]] = {}
     for start in starts:
         ends: dict[int, None] = {}

@@ -1,0 +1,141 @@
+"""Up: from anything in C++ against the edges, to the nearest operators and derivative formulas.
+
+Breadth first, one query a level for the edges and one for the nodes; the walk never crosses an operator, and a bound
+keeps it from loading the whole graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pytrace.model import Edge, EdgeKind, Node, NodeKind
+from pytrace.store import Store
+from pytrace.trace.answers import UpPath
+from pytrace.trace.devices import device_of
+from pytrace.trace.walk import ref, via
+
+#: What leads up from a function, a kernel, a stub, a functor, a library function.
+UP = (
+    EdgeKind.CALLS,
+    EdgeKind.LAUNCHES,
+    EdgeKind.INSTANTIATES,
+    EdgeKind.USES_STUB,
+    EdgeKind.REGISTERS,
+    EdgeKind.CALLS_LIBRARY,
+    EdgeKind.DISPATCHES,
+)
+_MAX_NODES = 30_000
+#: A node, and the device that the way to it implies ("" for any).
+State = tuple[int, str]
+
+
+class Climb:
+    """The part of the graph above some nodes, up to the nearest operators and formulas.
+
+    A state is a node and the device that the way to it implies: a CUDA kernel runs on CUDA, a stub's registration
+    names its device, and an operator that dispatches to a function only for the CPU does not reach a CUDA kernel
+    through it.
+    """
+
+    def __init__(self, store: Store, seeds: Iterable[Node], bound: int = _MAX_NODES) -> None:
+        """Walk up from ``seeds``; stop (and remember it) when more than ``bound`` nodes were met."""
+        self.store = store
+        self.nodes: dict[int, Node] = {n.id: n for n in seeds}
+        self.distance: dict[State, int] = {
+            (n.id, "cuda" if n.kind == NodeKind.CUDA_KERNEL else ""): 0 for n in self.nodes.values()
+        }
+        self.down: dict[State, list[tuple[Edge, State]]] = {}  #: to what a state was reached from, in source order
+        self.ends: dict[int, int] = {}  #: operators and formulas by distance, nearest first
+        self.stopped = False
+        self._walk(bound)
+
+    def _walk(self, bound: int) -> None:
+        frontier = list(self.distance)
+        level = 0
+        while frontier:
+            level += 1
+            below: dict[int, list[State]] = {}
+            for state in frontier:
+                below.setdefault(state[0], []).append(state)
+            edges = self.store.edges_to(list(below), *UP)
+            self.nodes.update(self.store.nodes({e.src for e in edges} - self.nodes.keys()))
+            frontier = []
+            for edge in edges:
+                for state in below[edge.dst]:
+                    above = self._above(edge, state)
+                    if above is None:
+                        continue
+                    self.down.setdefault(above, []).append((edge, state))
+                    if above in self.distance:
+                        continue
+                    self.distance[above] = level
+                    if self.nodes[edge.src].kind in (NodeKind.OP, NodeKind.FORMULA):
+                        self.ends.setdefault(edge.src, level)
+                    else:
+                        frontier.append(above)
+            if len(self.nodes) > bound:
+                self.stopped = bool(frontier)
+                return
+
+    def _above(self, edge: Edge, state: State) -> State | None:
+        """The state that ``edge`` leads up to, or None when its device contradicts the way so far."""
+        node = self.nodes[edge.src]
+        if node.kind in (NodeKind.PYTHON, NodeKind.BINDING):
+            return None
+        device = state[1]
+        if edge.kind in (EdgeKind.REGISTERS, EdgeKind.DISPATCHES):
+            own = device_of(edge.key)
+            if own and device and not _same_device(own, device):
+                return None
+            device = device or own
+        return (edge.src, "" if node.kind in (NodeKind.OP, NodeKind.FORMULA) else device)
+
+    def paths(self, end: int, limit: int) -> tuple[list[UpPath], int]:
+        """The shortest ways from ``end`` down to a seed, at least one for each function it dispatches to."""
+        ways: list[list[Edge]] = []
+        total = 0
+        entries: dict[State, Edge] = {}
+        keys: dict[State, list[str]] = {}
+        for edge, state in sorted(self.down[end, ""], key=lambda entry: self.distance[entry[1]]):
+            entries.setdefault(state, edge)
+            if edge.key not in keys.setdefault(state, []):
+                keys[state].append(edge.key)
+        for state, entry in entries.items():
+            entry = entry._replace(key=", ".join(keys[state]))
+            total += self._count(state, {})
+            todo = [([entry], state)]
+            while todo and len(ways) < limit:
+                way, here = todo.pop()
+                if self.distance[here] == 0:
+                    ways.append(way)
+                    continue
+                todo += [([*way, edge], below) for edge, below in reversed(self._nearer(here))]
+        return [self._told(way) for way in ways], max(0, total - len(ways))
+
+    def _nearer(self, state: State) -> list[tuple[Edge, State]]:
+        """Edges that lead one step nearer to a seed, one for each end."""
+        nearer = self.distance[state] - 1
+        found: dict[State, Edge] = {}
+        for edge, below in self.down.get(state, ()):
+            if self.distance[below] == nearer:
+                found.setdefault(below, edge)
+        return [(edge, below) for below, edge in found.items()]
+
+    def _count(self, state: State, known: dict[State, int]) -> int:
+        """How many shortest ways lead from here to a seed (told as a number, never listed in full)."""
+        if self.distance[state] == 0:
+            return 1
+        if state not in known:
+            known[state] = min(1000, sum(self._count(below, known) for _, below in self._nearer(state)))
+        return known[state]
+
+    def _told(self, way: list[Edge]) -> UpPath:
+        upward = list(reversed(way))
+        refs = [ref(self.nodes[upward[0].dst])] + [ref(self.nodes[e.src]) for e in upward]
+        guards = [e.guard for e in way if e.guard]
+        return UpPath(refs, [via(e) for e in upward], list(dict.fromkeys(guards)))
+
+
+def _same_device(one: str, other: str) -> bool:
+    """Whether code for one device may be the other's: HIP builds take the CUDA sources (tools/amd_build)."""
+    return one == other or {one, other} == {"cuda", "hip"}
