@@ -25,6 +25,7 @@ from collections.abc import Callable
 from pytrace.extract.macro_table import ATTRIBUTE_CONTEXT, BLANK_WORDS, Action, action
 from pytrace.extract.normalise_conditionals import blank
 from pytrace.extract.normalise_conditionals import rewrite as rewrite_conditionals
+from pytrace.extract.normalise_objc import rewrite as rewrite_objc
 
 _CAPS = re.compile(rb"[A-Z][A-Z0-9_]{3,}")
 _IDENT = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
@@ -47,7 +48,7 @@ def normalise(source: bytes) -> bytes:
             _rewrite_word(source, out, word, what)
     if b"#" in source:
         rewrite_conditionals(out)
-    out = bytearray(_gaps(bytes(out)))
+    out = bytearray(_gaps(rewrite_objc(bytes(out))))
     _statements(out)
     return bytes(out)
 
