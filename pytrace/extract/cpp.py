@@ -11,6 +11,7 @@ usings      (kind, name, target, scope): using declarations, aliases, typedefs, 
 includes    included paths as written
 defines     rows of macros.Define
 invocations (name, arguments, line, scope, guard): macro calls at file, namespace or class level
+globals     (name, type): variables and constants of a namespace
 prototypes  (name, scope, parameters): declarations without a body (they hold the default arguments)
 errors      number of ERROR nodes' presence: 0 or 1
 """
@@ -132,6 +133,8 @@ _POINTERS = re.compile(r"(?:[&*\s]|const\b|__restrict__|__restrict\b|RESTRICT\b)
 _REFERENCE = re.compile(r"&?\s*((?:::)?[A-Za-z_]\w*(?:<[^;{}()]*>)?(?:::[A-Za-z_]\w*(?:<[^;{}()]*>)?)*)$")
 _CONSTANT_NAME = re.compile(r"(?:k[A-Z]\w*|[A-Z][A-Z0-9_]*)$")
 _TEMPLATE_NAME = re.compile(r"&?\s*((?:::)?[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)")
+#: comments and strings; only the comments are blanked
+_COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"", re.S)
 _LAUNCH_CALL = re.compile(r"(?:cuda|hip)(?:LaunchKernel\w*|LaunchCooperativeKernel\w*)$")
 _MAKE = re.compile(r"(?:std::make_unique|std::make_shared|c10::make_intrusive|make_intrusive|std::make_optional|c10::guts::make_unique)$")
 
@@ -193,6 +196,7 @@ class _Reader:
             "usings": self._usings(),
             "includes": _INCLUDE.findall(self.original),
             "prototypes": self.prototypes,
+            "globals": self.globals,
             "invocations": self._invocations(),
             "errors": int(self.has_error),
         }
@@ -425,7 +429,7 @@ class _Reader:
         captures, events = self.captures, []
         starts = {n.start_byte: n for n in captures.get("arguments", ())}
         launches = {n.start_byte: n for n in captures.get("launch", ())}
-        for number, name in enumerate(("declaration", "lambda_head", "range_for", "callee", "constructed", "binary", "assignment")):
+        for number, name in enumerate(("declaration", "lambda_head", "range_for", "callee", "constructed", "binary", "assignment", "subscript", "unary")):
             events += [(n.start_byte, number, n) for n in captures.get(name, ())]
         events.sort(key=lambda e: (e[0], e[1]))
         guards, guard_at, guard_stack, guard_text = self._guard_spans(), 0, [], ""
@@ -433,6 +437,7 @@ class _Reader:
         stack: list[int] = []
         environments: dict[int, dict[str, str]] = {}
         out: list[Call] = []
+        self.globals: list[tuple[str, str]] = []
         self.prototypes: list[tuple[str, str, tuple[tuple[str, str, str], ...]]] = []
         for start, what, node in events:
             while function_at < len(spans) and spans[function_at][0] <= start:
@@ -445,6 +450,7 @@ class _Reader:
             if not stack:
                 if what == 0:
                     self._prototype(node)
+                    self._global(node)
                 continue
             owner = stack[-1]
             function = self.functions[owner]
@@ -614,6 +620,8 @@ class _Reader:
         if not text or text.isspace():
             return ()
         kinds = []
+        if "//" in text or "/*" in text:
+            text = _COMMENTS.sub(_blank_comment, text)
         for part in split_top(text):
             kind = self.shared(type_of(part, env)) if len(part) < 400 or part[0] in "[{" else UNKNOWN
             kinds.append(kind)
@@ -741,6 +749,9 @@ class _Reader:
             env[head] = value
 
     def _operator(self, what: int, node: Node, owner: int, guard: str, env: dict[str, str], out: list[Call]) -> None:
+        if what >= 7:
+            self._prefix(what, node, owner, guard, env, out)
+            return
         if node.child_count < 3:
             return
         mark_node = node.child(1)
@@ -759,6 +770,20 @@ class _Reader:
             return
         self._add(out, owner, "b", mark, node.start_byte, guard, (self.shared(left), self.shared(right)), self.shared(left))
 
+    def _prefix(self, what: int, node: Node, owner: int, guard: str, env: dict[str, str], out: list[Call]) -> None:
+        """``x[i]`` and ``-x`` where x may be a Tensor: methods of Tensor (aten/src/ATen/templates/TensorBody.h)."""
+        text = self.text[node.start_byte : node.end_byte]
+        if len(text) > 300:
+            return
+        if what == 7:
+            bracket = text.rfind("[") if "[" not in text[:-1].rpartition("]")[2] else text.rfind("[")
+            kind = type_of(text[:bracket], env)
+            name, arguments = "operator[]", (self.shared(type_of(text[bracket + 1 : -1], env)),)
+        else:
+            kind, name, arguments = type_of(text[1:], env), f"operator{text[0]}", ()
+        if _may_be_tensor(kind):
+            self._add(out, owner, "m", name, node.start_byte, guard, arguments, kind)
+
     # -- file level -------------------------------------------------------------------------------------------
 
     def _prototype(self, node: Node) -> None:
@@ -774,6 +799,21 @@ class _Reader:
         scope = next((s[2] for s in self._scope_at(node.start_byte)), "")
         name = without_templates(found[1])
         self.prototypes.append((f"{scope}::{name}" if scope else name, squeeze(text[: found.start()]), rows))
+
+    def _global(self, node: Node) -> None:
+        """A variable or constant of a namespace: its type answers for the name wherever it is used."""
+        kind = node.child_by_field_name("type")
+        if kind is None:
+            return
+        rest = self.text[kind.end_byte : min(node.end_byte, kind.end_byte + 200)]
+        match = _POINTERS.match(rest)
+        found = _IDENT.match(rest, match.end() if match else 0)
+        if found is None or rest[found.end() :].lstrip()[:1] not in ("=", ";", "{", "["):
+            return
+        type_text = squeeze(self.text[kind.start_byte : kind.end_byte])
+        if type_text in ("auto", "class", "struct") or len(type_text) > 60:
+            return
+        self.globals.append((self.shared(found[0]), self.shared(type_text)))
 
     def _usings(self) -> list[tuple[str, str, str, str, int]]:
         rows = []
@@ -834,6 +874,10 @@ def _may_be_tensor(kind: str) -> bool:
     return kind[:1] in ("C", "G", "I", "F")
 
 
+def _blank_comment(found: re.Match[str]) -> str:
+    return found[0] if found[0][0] == '"' else " "
+
+
 def _start(node: Node) -> int:
     return node.start_byte
 
@@ -865,6 +909,8 @@ def parameter_rows(text: str) -> list[tuple[str, str, str]]:
     [('const Tensor&', 'self', ''), ('int64_t', 'dim', '-1'), ('IntArrayRef', '', '')]
     """
     rows = []
+    if "//" in text or "/*" in text:
+        text = _COMMENTS.sub(_blank_comment, text)
     for part in split_top(text):
         if not part or part == "void":
             continue

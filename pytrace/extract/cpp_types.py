@@ -5,7 +5,7 @@ type is written down as a short string that link/types.py evaluates:
 
     Ttext        declared type, as written (``Tconst Tensor&``); literals: Tint Tdouble Tbool Tstr T{} Tnullopt Tnullptr Tlambda
     Cname        what a call of ``name`` returns (``Cat::add``), or an object of class ``name``
-    Mrecv|name   what the method ``name`` returns on a receiver with type expression ``recv``
+    Mrecv|name   (``name(`` when arguments are given) what the method ``name`` returns on a receiver with type expression ``recv``
     Frecv|name   the member ``name`` of it
     Irecv        an element: ``x[i]``, ``*x``, range-for
     Gn|recv      the n-th element of a tuple: ``std::get<n>(x)``, a structured binding
@@ -31,7 +31,8 @@ _FLOAT = re.compile(r"[-+]?(?:\d[\d']*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?[fFlL]?$")
 _CAST = re.compile(r"(?:static_cast|reinterpret_cast|const_cast|dynamic_cast|c10::checked_convert|safe_downcast)\s*<")
 _GET = re.compile(r"(?:std::)?get<\s*(\d+)\s*>\s*\(")
 _PASS = re.compile(
-    r"(?:std::move|std::forward\s*<[^()]*>|std::as_const|c10::MaybeOwned<Tensor>::(?:borrowed|owned)|std::ref|std::cref)\s*\("
+    r"(?:std::move|std::forward\s*<[^()]*>|std::as_const|c10::MaybeOwned<Tensor>::(?:borrowed|owned)|std::ref|std::cref"
+    r"|std::(?:min|max|abs|ceil|floor|round)(?:<[\w:]*>)?|c10::div_up|at::ceil_div|ceil_div|divup)\s*\("
 )
 _COMPARE = re.compile(r"[^<>=!]([=!]=|<=|>=|&&|\|\||<(?![<\w:])|(?<![->])>(?![>:]))")
 _KEYWORD_TYPES = {
@@ -164,7 +165,8 @@ def _compound(text: str, env: Mapping[str, str], depth: int) -> str:
             return f"G{get[1]}|" + type_of(text[get.end() : -1], env, depth + 1)
         passed = _PASS.match(text)
         if passed and close_of(text, passed.end() - 1, len(text)) == len(text):
-            return type_of(text[passed.end() : -1], env, depth + 1)
+            inner = split_top(text[passed.end() : -1])
+            return type_of(inner[0], env, depth + 1) if inner else UNKNOWN
         return _call(text, env, depth)
     if last == "}":
         brace = _open_of(text)
@@ -200,7 +202,9 @@ def _call(text: str, env: Mapping[str, str], depth: int) -> str:
     member = member_split(head)
     if member is not None:
         name = without_templates(member[1].replace("template ", "")).strip()
-        return "M" + type_of(member[0], env, depth + 1) + "|" + name
+        # a trailing "(" says that arguments were given: TensorOptions' getters and setters share their names
+        given = "" if text[len(head) :].replace(" ", "").endswith("()") else "("
+        return "M" + type_of(member[0], env, depth + 1) + "|" + name + given
     if head[-1] in ")}":
         return UNKNOWN
     return "C" + head if "<" in head else ("C" + head if _QUALIFIED.fullmatch(head) else UNKNOWN)

@@ -13,13 +13,15 @@ def link(files: Mapping[str, tuple[str, Facts]], jobs: int = 1) -> Graph:
 
     ``files`` maps each path to its kind and facts; ``jobs`` is the number of processes that may be used.
     """
-    from pytrace.link import calls, dispatch, functions, operators, registrations
+    from pytrace.link import calls, dispatch, functions, generated, macros, operators, registrations
     from pytrace.link.context import Context
 
     ctx = Context(dict(sorted(files.items())))
+    macros.link(ctx)
     operators.link(ctx)
     functions.link(ctx)
     dispatch.link(ctx)
+    generated.link(ctx)
     registrations.link(ctx)
     calls.link(ctx)
     return ctx.graph

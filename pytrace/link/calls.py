@@ -242,14 +242,7 @@ class Resolver:
         if kind.startswith("ptr ") and not (name in ("get", "release") or kind == "ptr "):
             kind = kind[4:]
         if kind == "Tensor":
-            if name in self.op_method_names and (name not in TENSOR_METHODS or name in ("item", "sparse_dim", "dense_dim", "_nnz", "is_coalesced", "equal", "is_nonzero", "is_pinned", "is_set_to", "q_scale", "q_zero_point", "q_per_channel_axis", "qscheme", "output_nr", "_version", "is_same_size", "is_inference", "_fw_primal")):
-                self._to_operators(self._overloads(name, True, self._kinds(call[5])), "operator-call", call)  # type: ignore[arg-type]
-                return
-            for owner in ("at::Tensor", "at::TensorBase"):
-                symbols = self.functions.methods(owner, name, path)
-                if symbols:
-                    self._to_symbols(self._choose(symbols, call), "call", call)
-                    return
+            self._tensor_method(name, call)
             return
         if kind in ("", "{}"):
             if name == "operator()":
@@ -269,6 +262,18 @@ class Resolver:
             if symbols:
                 self._to_symbols(self._choose(symbols, call), "call", call)
                 return
+
+    def _tensor_method(self, name: str, call: Sequence[object]) -> None:
+        """``x.name(…)`` on a Tensor: an operator, or a method that TensorBody.h or TensorBase.h write by hand."""
+        rows = self.operators.methods(name)
+        if not rows or all(r.manual for r in rows):
+            for owner in ("at::Tensor", "at::TensorBase"):
+                symbols = self.functions.methods(owner, name, self.path)
+                if symbols:
+                    self._to_symbols(self._choose(symbols, call), "call", call)
+                    return
+        if rows:
+            self._to_operators(self._overloads(name, True, self._kinds(call[5])), "operator-call", call)  # type: ignore[arg-type]
 
     def _launch(self, call: Sequence[object]) -> None:
         name: str = call[2]  # type: ignore[assignment]

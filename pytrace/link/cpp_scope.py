@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pytrace.extract.cpp_text import without_templates
 from pytrace.link.cpp_types import element, kind_of, method
 from pytrace.link.functions import FunctionTable, scopes
+from pytrace.link.overloads import KNOWN
 
 if TYPE_CHECKING:
     from pytrace.link.operators import OperatorTable
@@ -59,14 +60,11 @@ class Types:
         return found
 
     def _resolve_alias(self, kind: str, scope: str, file: str) -> str:
-        if not kind or not kind[0].isupper() and "::" not in kind:
+        if not kind or kind in KNOWN or " " in kind or not kind[0].isupper() and "::" not in kind:
             return kind
         bare = kind.rpartition("::")[2]
-        for alias, target in self.functions.names_of(bare, file):
-            if (not alias or scope == alias or scope.startswith(alias)) and target != kind:
-                better = kind_of(target)
-                return better if better and better != bare else kind
-        return kind
+        better = {kind_of(t) for _, t in self.functions.names_of(bare, file) if t != kind} - {"", bare, kind}
+        return better.pop() if len(better) == 1 else kind
 
     def owner_of(self, scope: str) -> str:
         """The class whose member stands in ``scope``, or ""."""
@@ -108,7 +106,7 @@ class Types:
             declared = self.functions.field(owner, name, file)
             if declared:
                 return self._resolve_alias(kind_of(declared), scope, file)
-        return "int" if name.isupper() else ""
+        return self.functions.global_kind(name)
 
     def _field_kind(self, kind: str, name: str, scope: str, file: str) -> str:
         if kind.startswith("ptr "):
@@ -125,7 +123,9 @@ class Types:
         return ""
 
     def method_kind(self, kind: str, name: str, scope: str, file: str) -> str:
-        """Kind of ``x.name(…)`` for an x of ``kind``."""
+        """Kind of ``x.name(…)`` for an x of ``kind``; a ``(`` at the end of ``name`` says that arguments are given."""
+        arguments = name.endswith("(")
+        name = name.rstrip("(")
         if kind.startswith("ptr ") and name not in ("get", "value", "operator*"):
             kind = kind[4:]
         if kind == "Tensor":
@@ -133,7 +133,7 @@ class Types:
             if native:
                 return native
             return self.operator_returns(name, True)
-        found = method(kind, name, 1 if kind == "TensorOptions" else 0)
+        found = method(kind, name, int(arguments))
         if found:
             return found
         if kind and (kind[0].isupper() or "::" in kind or kind[0].islower()):
@@ -184,6 +184,6 @@ class Types:
         owners = self.functions.class_names(plain, scope, file)
         if owners:
             return owners[0]
-        if bare in ("to_vec", "vec"):
+        if bare == "irange":
             return "IntArrayRef"
         return ""

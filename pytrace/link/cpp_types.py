@@ -13,7 +13,8 @@ from functools import lru_cache
 from pytrace.extract.cpp_text import split_top, template_arguments, without_templates
 
 _STRIP = re.compile(r"\b(?:const|volatile|constexpr|static|inline|typename|struct|class|mutable|extern|register|TORCH_API|C10_API)\b")
-_NAMESPACE = re.compile(r"^(?:::)?(?:std|c10|at|torch|caffe2)::(?=\w+(?:<|$|\s|&|\*))")
+_ATTRIBUTE = re.compile(r"\[\[.*?\]\]")
+_NAMESPACE = re.compile(r"^(?:::)?(?:std|c10|at|torch|caffe2|autograd|indexing)::(?=\w+(?:<|$|\s|&|\*))")
 
 #: Spellings of types that mean one kind. Right side: the word of ``pytrace.schema.cpp``.
 _SIMPLE = {
@@ -48,6 +49,8 @@ _SIMPLE = {
     "auto_int": "int",
     "DeviceIndex": "int",
     "char": "int",
+    # the names that AT_DISPATCH_* and its users give to the element type (aten/src/ATen/Dispatch.h, OpMathType.h)
+    **dict.fromkeys(("scalar_t", "opmath_t", "acc_t", "accscalar_t", "opmath_type", "scalar_type", "value_t", "at_scalar_t"), "float"),
     "double": "float",
     "float": "float",
     "long double": "float",
@@ -116,6 +119,8 @@ def kind_of(text: str) -> str:
     >>> kind_of("c10::ArrayRef<int64_t>")
     'IntArrayRef'
     """
+    if "[[" in text:
+        text = _ATTRIBUTE.sub(" ", text)
     text = _STRIP.sub(" ", text).strip()
     pointer = text.count("*") if "<" not in text else text.rpartition(">")[2].count("*")
     while text and text[-1] in "&* ":

@@ -72,6 +72,7 @@ class FunctionTable:
         self.using_namespaces: dict[str, list[tuple[str, str]]] = {}
         self.using_names: dict[str, dict[str, list[tuple[str, str]]]] = {}
         self.global_names: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        self.globals: dict[str, set[str]] = defaultdict(set)
         self._lookups: dict[tuple[str, str, str], list[Symbol]] = {}
 
     # -- lookup -----------------------------------------------------------------------------------------------
@@ -191,6 +192,11 @@ class FunctionTable:
                         return found
         return []
 
+    def global_kind(self, name: str) -> str:
+        """The kind of a variable or constant of a namespace, when all of this name agree."""
+        kinds = {kind_of(t) for t in self.globals.get(name.rpartition("::")[2], ())}
+        return kinds.pop() if len(kinds) == 1 else ""
+
     def field(self, owner: str, name: str, file: str, depth: int = 0) -> str:
         """The declared type of a member, "" when there is none."""
         for info in self.classes.get(owner, ()):
@@ -263,6 +269,8 @@ def link(ctx: Context) -> None:
         for name, bases, line, _end, fields, templates, local in facts.get("classes", ()):
             table.classes[name].append(ClassInfo(name, bases, fields, templates, path, line, local))
             table.classes_by_bare[name.rpartition("::")[2]].add(name)
+        for name, type_text in facts.get("globals", ()):
+            table.globals[name].add(type_text)
         _usings(table, path, facts.get("usings", ()))
     ctx.functions = table
 

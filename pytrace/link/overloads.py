@@ -55,7 +55,7 @@ _COST = {
 }
 _NUMBERS = frozenset(("int", "SymInt", "float", "bool", "Scalar"))
 _LISTS = frozenset("TensorList OptTensorList IntArrayRef SymIntArrayRef ScalarList DimnameList FloatArrayRef BoolArray StrArrayRef".split())
-_KNOWN = _NUMBERS | _LISTS | frozenset("Tensor OptTensor ScalarType Device Layout MemoryFormat TensorOptions Generator Dimname Storage Stream str QScheme".split())
+KNOWN = _NUMBERS | _LISTS | frozenset("Tensor OptTensor ScalarType Device Layout MemoryFormat TensorOptions Generator Dimname Storage Stream str QScheme".split())
 #: an element of a braced list -> list kinds it may make
 _BRACED = {
     "Tensor": ("TensorList", "OptTensorList"),
@@ -76,7 +76,8 @@ def cost(argument: str, parameter: str, optional: bool) -> int:
     ``optional``: the parameter is a ``std::optional``.
     """
     if argument == "":
-        return _UNKNOWN_COST
+        # named tensors are rare: an argument of unknown kind is more likely anything else
+        return _UNKNOWN_COST + (2 if parameter in ("Dimname", "DimnameList") else 0)
     if argument == parameter:
         return 1 if optional else 0
     if argument == "{}":
@@ -92,7 +93,7 @@ def cost(argument: str, parameter: str, optional: bool) -> int:
             return options.index(parameter)
         if inner == parameter:
             return 8
-        return IMPOSSIBLE if inner in _KNOWN or parameter not in _LISTS else _UNKNOWN_COST
+        return IMPOSSIBLE if inner in KNOWN or parameter not in _LISTS else _UNKNOWN_COST
     if argument.endswith("?"):
         inner = argument[:-1]
         if inner == parameter:
@@ -102,11 +103,11 @@ def cost(argument: str, parameter: str, optional: bool) -> int:
     found = _COST.get((argument, parameter))
     if found is not None:
         return found + (1 if optional else 0)
-    if argument in _KNOWN and parameter in _KNOWN:
+    if argument in KNOWN and parameter in KNOWN:
         return IMPOSSIBLE
-    if argument.startswith(("ptr ", "tuple ", "lambda")) and parameter in _KNOWN:
+    if argument.startswith(("ptr ", "tuple ", "lambda")) and parameter in KNOWN:
         return IMPOSSIBLE if parameter != "Tensor" or not argument.startswith("ptr ") else 20
-    if parameter in _KNOWN:
+    if parameter in KNOWN:
         # a class of the tree for a known kind (a dtype wrapper, an enum, a template parameter): possible, unlikely
         return 12
     return _UNKNOWN_COST

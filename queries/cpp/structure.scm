@@ -36,3 +36,7 @@
 (alias_declaration) @alias
 (type_definition) @typedef
 (namespace_alias_definition) @nsalias
+
+; x[i] and -x: methods of Tensor when x is one
+(subscript_expression) @subscript
+(unary_expression operator: ["-" "~"]) @unary

@@ -1,0 +1,150 @@
+"""Macros of the tree: which ``#define`` a name means in a file, and what its expansion defines, registers and calls.
+
+A macro call at file, namespace or class level is expanded as the preprocessor would, except for the macros that other
+parts of pytrace read as they stand (``KEPT``); what the text then defines joins the facts of the file, at the line of the
+call, with the macro's name as evidence.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from pytrace.extract import cpp, macros
+from pytrace.extract.registration_library import LibraryCall
+from pytrace.link.context import Context
+from pytrace.link.includes import Includes
+from pytrace.model import Facts
+
+#: Macros that are never expanded, by the rule of their name, each with the reason.
+KEPT = re.compile(
+    r"TORCH_(?:IMPL|META|PRECOMPUTE_META)_FUNC2?$"  # heads of structured kernels; cpp.py reads them
+    r"|TORCH_LIBRARY(?:_IMPL|_FRAGMENT)?$"  # registrations.py reads the block
+    r"|(?:ALSO_)?REGISTER_\w*DISPATCH$|DE(?:FINE|CLARE)_DISPATCH$"  # registrations.py reads stubs
+    r"|AT_(?:DISPATCH|PRIVATE)_\w+$"  # their lambdas are arguments: what they hold is read in place
+    r"|TORCH_(?:CHECK|WARN|INTERNAL_ASSERT|FN|SELECTIVE)\w*$"  # say nothing about kernels
+    r"|C10_\w+$|GPU_LAMBDA$|VMAP_SUPPORT2?$"
+)
+#: An expansion without any of these defines and registers nothing.
+_DEFINES = re.compile(r"\{|_DISPATCH\s*\(|TORCH_LIBRARY")
+
+
+class MacroTable:
+    """Every ``#define``, looked up as a file sees it: its own, then those of the files it includes."""
+
+    def __init__(self, ctx: Context) -> None:
+        self.own: dict[str, dict[str, list[macros.Define]]] = {}
+        self.by_name: dict[str, list[tuple[str, macros.Define]]] = {}
+        sources = {}
+        for path, (kind, facts) in ctx.files.items():
+            if kind not in ("cpp", "template"):
+                continue
+            sources[path] = facts.get("includes", ())
+            for row in facts.get("defines", ()):
+                define = macros.Define(*row)
+                self.own.setdefault(path, {}).setdefault(define.name, []).append(define)
+                self.by_name.setdefault(define.name, []).append((path, define))
+        self.includes = Includes(sources)
+
+    def lookup(self, path: str, name: str, line: int = 0) -> macros.Define | None:
+        """The definition of ``name`` that holds in ``path`` at ``line``; None when the file sees none."""
+        found = self.own.get(path, {}).get(name)
+        if found:
+            above = [d for d in found if not line or d.line <= line]
+            last = above[-1] if above else found[0]
+            if last.body is None and len(above) > 1:
+                last = above[-2]
+            return last if last.body is not None else None
+        for other, define in self.by_name.get(name, ()):
+            if define.body is not None and self.includes.sees(path, other):
+                return define
+        return None
+
+    def expand(self, path: str, text: str, line: int = 0, keep: re.Pattern[str] = KEPT) -> str:
+        """``text`` as the preprocessor would leave it at this place, macros of ``keep`` unexpanded; "" when it cannot be."""
+        known: dict[str, macros.Define | None] = {}
+
+        def find(name: str) -> macros.Define | None:
+            if name not in known:
+                known[name] = None if name not in self.by_name or keep.match(name) else self.lookup(path, name, line)
+            return known[name]
+
+        try:
+            return macros.expand_text(text, find)
+        except macros.MacroError:
+            return ""
+
+
+def link(ctx: Context) -> None:
+    """Set ``ctx.macros`` and add what macro calls outside of functions define to the facts of their files."""
+    table = ctx.macros = MacroTable(ctx)
+    for path, (kind, facts) in ctx.files.items():
+        if facts.get("invocations"):
+            more = expand_file(table, path, facts)
+            if more:
+                ctx.files[path] = (kind, joined(facts, more))
+
+
+def expand_file(table: MacroTable, path: str, facts: Facts) -> Facts:
+    """Facts of the expansions of one file's macro calls, at the lines of the calls; {} when they define nothing."""
+    pieces, texts = [], []
+    for name, arguments, line, scope, guard in facts["invocations"]:
+        if name not in table.by_name or KEPT.match(name):
+            continue
+        define = table.lookup(path, name, line)
+        if define is None or define.body is None or not _may_define(table, define):
+            continue
+        text = table.expand(path, f"{name}({arguments})", line)
+        if not _DEFINES.search(text):
+            continue
+        pieces.append((line, guard, name))
+        body = text.replace("\n", " ")
+        texts.append(f"namespace {scope} {{ {body} }}" if scope else body)
+    if not texts:
+        return {}
+    found = cpp.extract("\n".join(texts).encode("latin-1", "replace"))
+    return _placed(found, pieces)
+
+
+def _may_define(table: MacroTable, define: macros.Define) -> bool:
+    body = define.body or ""
+    return "(" in body or "{" in body
+
+
+def _placed(facts: Facts, pieces: list[tuple[int, str, str]]) -> Facts:
+    """``facts`` of the joined expansions with the line, guard and macro of the call that made each."""
+
+    def at(line: int) -> tuple[int, str, str]:
+        return pieces[min(line, len(pieces)) - 1]
+
+    out: dict[str, list[Any]] = {}
+    for row in facts.get("functions", ()):
+        line, guard, name = at(row[2])
+        out.setdefault("functions", []).append((*row[:2], line, line, *row[4:9], guard, name))
+    for row in facts.get("calls", ()):
+        out.setdefault("calls", []).append((*row[:3], at(row[3])[0], *row[4:]))
+    for row in facts.get("classes", ()):
+        line = at(row[2])[0]
+        out.setdefault("classes", []).append((*row[:2], line, line, *row[4:]))
+    for row in facts.get("stub_sites", ()):
+        line, guard, _ = at(row[0])
+        out.setdefault("stub_sites", []).append((line, *row[1:5], row[5] or guard))
+    for row in facts.get("stub_registrations", ()):
+        line, guard, _ = at(row[0])
+        out.setdefault("stub_registrations", []).append((line, *row[1:6], row[6] or guard))
+    for row in facts.get("library_calls", ()):
+        call = LibraryCall(*row)
+        line, guard, _ = at(call.line)
+        out.setdefault("library_calls", []).append(tuple(call._replace(line=line, below=0, guard=call.guard or guard, lines=0)))
+    return out
+
+
+def joined(facts: Facts, more: Facts) -> Facts:
+    """Facts of a file with those of its expansions; the calls of the latter count their functions anew."""
+    offset = len(facts.get("functions", ()))
+    result = dict(facts)
+    for key, rows in more.items():
+        if key == "calls":
+            rows = [(row[0] + offset, *row[1:]) for row in rows]
+        result[key] = [*facts.get(key, ()), *rows]
+    return result
