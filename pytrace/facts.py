@@ -20,7 +20,7 @@ from contextlib import suppress
 from typing import cast
 
 from pytrace.model import Facts
-from pytrace.store import connect
+from pytrace.store import connect, is_whole
 
 _VERSION = 1
 
@@ -74,7 +74,7 @@ class FactCache:
         if readonly:
             return connect(self.path, timeout=10)
         os.makedirs(os.path.dirname(self.path), exist_ok=True)
-        if os.path.exists(self.path) and (os.path.getsize(self.path) > SIZE_LIMIT or not _is_sound(self.path)):
+        if os.path.exists(self.path) and (os.path.getsize(self.path) > SIZE_LIMIT or not is_whole(self.path)):
             os.unlink(self.path)
         db = sqlite3.connect(self.path, isolation_level=None, timeout=10)
         # A write-ahead log lets the worker processes read while the parent writes; a lost transaction costs
@@ -125,7 +125,7 @@ class FactCache:
             self._db.execute("BEGIN IMMEDIATE")
             for kind, name, blob, value in rows:
                 self._db.execute(
-                    "INSERT OR IGNORE INTO fact(recipe, blob, value) VALUES (?,?,?)",
+                    "INSERT OR REPLACE INTO fact(recipe, blob, value) VALUES (?,?,?)",
                     (self._recipe(kind, name), blob, value),
                 )
             self._db.execute("COMMIT")
@@ -148,17 +148,3 @@ class FactCache:
             self._db.executemany("DELETE FROM fact WHERE recipe = ?", old)
             self._db.executemany("DELETE FROM recipe WHERE id = ?", old)
         return found
-
-
-def _is_sound(path: str) -> bool:
-    """Whether the file is an SQLite database that was not cut: its header says how long it is."""
-    try:
-        with open(path, "rb") as file:
-            header = file.read(100)
-        if not header:
-            return True
-        page = int.from_bytes(header[16:18], "big")
-        length = int.from_bytes(header[28:32], "big") * (65536 if page == 1 else page)
-        return header.startswith(b"SQLite format 3\0") and os.path.getsize(path) >= length
-    except OSError:
-        return True  # let SQLite say what is wrong

@@ -13,7 +13,7 @@ import sqlite3
 from pytrace import program
 from pytrace.identity import head
 from pytrace.paths import index_path
-from pytrace.store import SCHEMA_VERSION, Manifest, Store
+from pytrace.store import SCHEMA_VERSION, Manifest, Store, is_whole
 
 
 def fresh_store(root: str, *, check: bool = True) -> Store | None:
@@ -22,7 +22,7 @@ def fresh_store(root: str, *, check: bool = True) -> Store | None:
     With ``check`` off only what makes it unreadable counts (another schema), not what has changed in the tree.
     """
     path = index_path(root)
-    if not os.path.exists(path):
+    if not os.path.exists(path) or not is_whole(path):
         return None
     try:
         store = Store(path)

@@ -30,7 +30,7 @@ from pytrace.lock import locked
 from pytrace.model import Facts
 from pytrace.paths import facts_path, index_path, lock_path
 from pytrace.progress import Reporter, reporter
-from pytrace.store import SCHEMA_VERSION, Manifest, Store
+from pytrace.store import SCHEMA_VERSION, Manifest, Store, is_whole
 from pytrace.writer import FileRow, remove_leftovers, replacing, write, write_manifests, write_meta
 
 #: The clock that stamps files ticks every few milliseconds: what changed that shortly before we looked at it may
@@ -105,6 +105,8 @@ def _demand_readable(index: str, root: str) -> None:
     if not os.path.exists(index):
         raise NoIndex(f"There is no index of {root} and --no-refresh forbids making one. Run `pytrace index {root}`.")
     try:
+        if not is_whole(index):
+            raise sqlite3.DatabaseError("the file was cut, or is no database")
         store = Store(index)
         try:
             schema = store.meta("schema")
@@ -123,7 +125,7 @@ def _demand_readable(index: str, root: str) -> None:
 
 def _open_old(index: str) -> Store | None:
     """The previous index when it is readable and of this schema; otherwise it is written anew, and nothing is lost."""
-    if not os.path.exists(index):
+    if not os.path.exists(index) or not is_whole(index):
         return None
     try:
         store = Store(index)
@@ -229,7 +231,7 @@ class _Build:
                 self._from_cache(cache, names)
             missing = [file for file in listing.files if file.path not in self.facts]
             self.report.phase("reading", len(missing))
-            self._from_workers(cache, names, missing)
+            self._from_workers(cache, names, missing, "" if self.force else cache.path)
             if cache.problem:
                 self.report.say(f"facts are not kept, so the next index takes as long: {cache.path}: {cache.problem}")
         finally:
@@ -246,9 +248,10 @@ class _Build:
                     if found is not None:
                         self.facts[path] = (kind, found)
 
-    def _from_workers(self, cache: FactCache, names: Mapping[str, str], files: Sequence[File]) -> None:
+    def _from_workers(self, cache: FactCache, names: Mapping[str, str], files: Sequence[File], ask: str) -> None:
+        """Facts of ``files`` by worker processes, which look into the cache ``ask`` first."""
         new: list[tuple[str, str, bytes, bytes]] = []
-        ask = "" if self.force else cache.path
+        again: list[File] = []  # the cache's row is damaged
         for file, read in reading.read_all(
             self.root, files, names=names, cache=ask, jobs=self.jobs, done=self.report.advance
         ):
@@ -258,6 +261,9 @@ class _Build:
             if kind == "unreadable":
                 self.unsure.add(file.path)
             found = reading.unpack(read.packed) if read.packed else None
+            if read.known and found is None:
+                again.append(file)
+                continue
             self.rows[file.path] = FileRow(file.path, file.kind, read.blob.hex() if found else "", read.size)
             if found is not None:
                 self.facts[file.path] = (file.kind, found)
@@ -265,6 +271,8 @@ class _Build:
                 if not read.known:
                     new.append((file.kind, names[file.kind], read.blob, read.packed))
         cache.put(new)
+        if again:
+            self._from_workers(cache, names, again, "")
 
     # -- nothing new --------------------------------------------------------------------------------------------
 

@@ -103,6 +103,23 @@ def connect(path: str | PathLike[str], timeout: float = 5.0) -> sqlite3.Connecti
     return sqlite3.connect(f"file:{name}?mode=ro", uri=True, timeout=timeout)
 
 
+def is_whole(path: str) -> bool:
+    """Whether the file is an SQLite database that was not cut: its header says how long it is.
+
+    SQLite itself would notice only when a question needs a page that is missing.
+    """
+    try:
+        with open(path, "rb") as file:
+            header = file.read(100)
+        if len(header) < 100:
+            return not header  # an empty file is an empty database
+        page = int.from_bytes(header[16:18], "big")
+        length = int.from_bytes(header[28:32], "big") * (65536 if page == 1 else page)
+        return header.startswith(b"SQLite format 3\0") and os.path.getsize(path) >= length
+    except OSError:
+        return True  # let SQLite say what is wrong
+
+
 def _integers(blob: bytes) -> list[int]:
     """Numbers packed by ``writer.pack``; ``ValueError`` when the blob was cut."""
     from array import array

@@ -8,12 +8,12 @@ from pytrace.cli import common
 
 
 @click.command()
-@click.argument("root", required=False, metavar="[ROOT]")
+@click.argument("tree", required=False, metavar="[ROOT]")
 @click.option("--force", is_flag=True, help="Read every file anew, whatever the caches say.")
 @common.root_option
 @common.index_options
 @click.pass_context
-def command(ctx: click.Context, root: str | None, force: bool) -> None:
+def command(ctx: click.Context, tree: str | None, force: bool) -> None:
     """Index the PyTorch tree at ROOT, or bring its index up to date.
 
     ROOT is a checkout, or the name of a fetched tree (v2.6.0). Questions do this by themselves; this command is for
@@ -22,7 +22,7 @@ def command(ctx: click.Context, root: str | None, force: bool) -> None:
     from pytrace.checkout import find_root
     from pytrace.freshness import fresh_store
 
-    folder = find_root(root or common.setting(ctx, "root"))
+    folder = find_root(tree or common.setting(ctx, "root"))
     store = None if force else fresh_store(folder)
     if store is not None:
         store.close()

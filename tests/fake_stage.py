@@ -1,0 +1,59 @@
+"""An extractor and a link stage of a few lines, to test the indexer alone.
+
+A source is a list of lines: ``def NAME`` makes a function, ``call NAME`` an edge from the last function. Some words
+make the extractor misbehave. Every extraction is noted in the file named by FAKE_LOG, so that a test can count.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Mapping
+
+from pytrace.graph import Graph
+from pytrace.model import Facts
+
+VERSION = 1
+
+
+def extract(source: bytes) -> Facts:
+    """Facts of a source."""
+    text = source.decode("utf-8", "replace")
+    log = os.environ.get("FAKE_LOG")
+    if log:
+        with open(log, "a", encoding="utf-8") as file:
+            file.write(text.split("\n")[0] + "\n")
+    if "EXPLODE" in text:
+        raise RuntimeError("exploded")
+    if "RECURSE" in text:
+        return extract(source)
+    if "DIE" in text:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if "HANG" in text:
+        time.sleep(60)
+    rows = [(number, line.split()) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    facts: Facts = {"rows": [(n, words[0], words[-1]) for n, words in rows]}
+    if b"\xff" in source:
+        facts["diagnostics"] = [(1, "encoding", "not UTF-8")]
+    return facts
+
+
+def link(files: Mapping[str, tuple[str, Facts]], jobs: int = 1) -> Graph:
+    """The graph of all facts."""
+    graph = Graph()
+    functions: dict[str, int] = {}
+    calls: list[tuple[int, str, str, int]] = []
+    for path, (_, facts) in files.items():
+        last = 0
+        for line, word, name in facts["rows"]:
+            if word == "def":
+                last = functions[name] = graph.node("function", name, path, line, owner=path)
+            elif word == "call":
+                calls.append((last, name, path, line))
+    for src, name, path, line in calls:
+        if name in functions:
+            graph.edge(src, functions[name], "calls", rule="call", file=path, line=line, owner=path)
+        else:
+            graph.unresolved_name(path, "call", name, line, "no such function")
+    return graph
