@@ -5,6 +5,7 @@ from __future__ import annotations
 from pytrace.render import tree
 from pytrace.render.page import Page, Span
 from pytrace.trace.answers import AtAnswer, KernelAnswer, Reached, Ref, Step, UpPath
+from pytrace.trace.guards import compact
 
 _KINDS = {
     "cuda_kernel": "CUDA kernel",
@@ -74,7 +75,7 @@ def _users(page: Page, root: Step, why: bool) -> None:
             word = f"registered for {via.key} in" if via.kind == "registers" else f"{word} ({via.key})"
         more = f" +{len(via.lines)}" if via.lines else ""
         spans: list[Span] = [(f"{word} ", "dim"), (tree.short(step.ref), step.ref.kind), (more, "dim")]
-        page.row(spans, via.at or step.ref.at, indent="  ", rest="  ", guard=tree.compact(via.guard))
+        page.row(spans, via.at or step.ref.at, indent="  ", rest="  ", guard=compact(via.guard))
         if why:
             page.row([(f"why: {via.rule}", "dim")], step.ref.at, indent="      ", rest="  ")
     if root.state.isdigit():
@@ -134,7 +135,7 @@ def _path(page: Page, path: UpPath, why: bool) -> None:
     for ref, via in zip(refs[start:], vias):
         step = Step(ref, via)
         spans = tree.head_spans(step, parent.file)
-        page.row(spans, ref.at, indent="  ", rest="  ", guard=tree.compact(via.guard))
+        page.row(spans, ref.at, indent="  ", rest="  ", guard=compact(via.guard))
         if why:
             page.row([(f"why: {via.rule}", "dim")], via.at, indent="      ", rest="  ")
         parent = ref

@@ -6,7 +6,10 @@ from pytrace.render import tree
 from pytrace.render.backward_text import section as backward_section
 from pytrace.render.page import Page, Span, wrap
 from pytrace.trace.answers import Dtypes, OpAnswer, Overload, PythonName, Row
+from pytrace.trace.guards import compact
 
+#: Tags that nearly every operator carries say nothing about this one.
+_EVERYWHERE = {"pt2_compliant_tag"}
 _MOST_OVERLOADS = 14
 
 
@@ -38,9 +41,10 @@ def _schemas(page: Page, overloads: list[Overload], limit: int) -> None:
     most = _MOST_OVERLOADS if limit else len(overloads)
     for overload in overloads[:most]:
         name, _, rest = overload.schema.partition("(")
-        traits = f"  [{', '.join(overload.traits)}]" if overload.traits else ""
+        told = [trait for trait in overload.traits if trait not in _EVERYWHERE]
+        traits = f"  [{', '.join(told)}]" if told else ""
         text = f"({rest}" if overload.schema else ""
-        name = name or overload.name
+        name = (name or overload.name).removeprefix("aten::")
         place = f"{overload.file}:{overload.line}" if overload.file else ""
         room = page.width - 2 - len(name) - len(place) - 2
         pieces = wrap(text + traits, max(30, room)) or [""]
@@ -81,7 +85,7 @@ def _python_name(page: Page, name: PythonName) -> None:
         if word == "calls" and name.via.file:
             same = name.via.file == name.ref.file
             spans.append((f" at :{name.via.line}" if same else f" at {name.via.at}", "place", name.via.at))
-    guard = tree.compact(name.via.guard) if name.via is not None else ""
+    guard = compact(name.via.guard) if name.via is not None else ""
     page.row(spans, name.ref.at, indent="  ", rest="  ", guard=guard)
 
 
@@ -101,7 +105,7 @@ def _dispatch(page: Page, rows: list[Row], why: bool) -> None:
             spans.append((f"  {row.function.note}", "dim"))
         if row.via.candidates > 1:
             spans.append((f"  one of {row.via.candidates}", "warn"))
-        page.row(spans, row.function.at, indent="    ", rest="    ", guard=tree.compact(row.via.guard))
+        page.row(spans, row.function.at, indent="    ", rest="    ", guard=compact(row.via.guard))
         if why:
             page.row([(f"why: {row.via.rule}", "dim")], row.via.at, indent="        ", rest="    ")
 

@@ -6,12 +6,12 @@ condition, and at the right edge where it is defined. Operators that are not ope
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from pytrace.render.page import Page, Span, wrap
 from pytrace.trace.answers import Folded, Ref, Step, Via
 from pytrace.trace.devices import CPU_CAPABILITIES
+from pytrace.trace.guards import compact
 
 #: Words before a name; functions and operators need none.
 _WORDS = {
@@ -22,6 +22,8 @@ _WORDS = {
     "formula": "formula ",
     "binding": "binding ",
 }
+#: Pages of this width have room for the YAML line of each operator.
+_WIDE = 140
 _WHY = {
     "plumbing": "allocate, view or ask",
     "helpers": "helpers",
@@ -88,7 +90,10 @@ def _guard(step: Step) -> str:
 def _line(page: Page, step: Step, head: str, rest: str, *, parent_file: str, key: str = "", why: bool) -> None:
     spans = head_spans(step, parent_file, key)
     bars = rest + ("│" if step.steps or step.folded else " ")
-    page.row(spans, step.ref.at, indent=head, rest=bars, guard=compact(_guard(step)))
+    place = step.ref.at
+    if step.ref.kind == "op" and step.via is not None and step.via.file and page.width < _WIDE:
+        place = ""  # the line that calls it is told, `pytrace op` tells the YAML's
+    page.row(spans, place, indent=head, rest=bars, guard=compact(_guard(step)))
     if why and step.via is not None:
         _evidence(page, step.via, bars)
 
@@ -188,24 +193,3 @@ def _folded(page: Page, entry: Folded, head: str, rest: str, most: int = 5) -> N
         text = count + ", ".join(names)
         text = text[: room - 1].rstrip(", ") + "…"
     page.add((head, "dim"), (text, "dim"))
-
-
-#: Where one condition of a guard ends and the next begins (see extract/cpp_guards.py).
-_CONDITIONS = re.compile(r" && (?=(?:if|else of if|unless) \(|case |default\b|#)")
-
-
-def compact(guard: str, most: int = 90) -> str:
-    """A guard as short as it can be and still answer "when?": its innermost conditions.
-
-    Conditions of early returns above the line ("unless …") are told only when there are no others; ``--why`` has all.
-    """
-    if not guard:
-        return ""
-    parts = _CONDITIONS.split(" ".join(guard.split()))
-    parts = [p for p in parts if not p.startswith("unless ")] or parts[-1:]
-    text = parts.pop()
-    while parts and len(parts[-1]) + len(text) + 4 <= most:
-        text = f"{parts.pop()} && {text}"
-    if parts:
-        text = f"… && {text}"
-    return text if len(text) <= most + 6 else f"{text[: most - 20].rstrip()} … {text[-18:].lstrip()}"

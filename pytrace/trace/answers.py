@@ -6,11 +6,12 @@ field can be added without a new schema version, never renamed. Lists are in a s
 
 from __future__ import annotations
 
+# Only __init__ is generated: each further method costs a query a quarter of a millisecond for every class.
 from dataclasses import dataclass, field
 from typing import Any
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False)
 class Ref:
     """A node as it is told: what it is, its full name, where it is defined ("" when generated or external)."""
 
@@ -26,7 +27,7 @@ class Ref:
         return f"{self.file}:{self.line}" if self.file else ""
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False)
 class Via:
     """The edge that led to a step: its kind and key, and its evidence."""
 
@@ -45,7 +46,7 @@ class Via:
         return f"{self.file}:{self.line}" if self.file else ""
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False)
 class Step:
     """One node of a path drawn as a tree.
 
@@ -62,7 +63,7 @@ class Step:
     dtypes: list[Dtypes] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False)
 class Folded:
     """Neighbours that were left out of the tree, by the reason, with their names in order of appearance."""
 
@@ -70,7 +71,7 @@ class Folded:
     names: list[str]
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False)
 class Dtypes:
     """What an ``AT_DISPATCH_*`` of a function says: its label (seen in "…not implemented for…") and the types."""
 
@@ -82,7 +83,7 @@ class Dtypes:
     file: str = ""
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False)
 class Overload:
     """An operator overload: schema, where the YAML says so, and what kind of operator it is."""
 
@@ -93,7 +94,7 @@ class Overload:
     traits: list[str] = field(default_factory=list)  #: "structured", "out=", "in-place", "generated", tags
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False)
 class Row:
     """One line of a dispatch table: the keys that lead to one function, for one overload and those that share it."""
 
@@ -104,7 +105,7 @@ class Row:
     shared_by: list[str] = field(default_factory=list)  #: overloads that arrive here by delegation
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False)
 class Path:
     """The tree below one row of the dispatch table."""
 
@@ -113,7 +114,7 @@ class Path:
     tree: Step
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False)
 class PythonName:
     """A Python name that leads to the operator, the way it takes (nearest first), and its distance in calls."""
 
@@ -122,7 +123,7 @@ class PythonName:
     via: Via | None = None
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False)
 class Formula:
     """An entry of ``derivatives.yaml``: autograd node, formulas per variable, and what they call."""
 
@@ -136,7 +137,7 @@ class Formula:
     calls: list[Step] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False)
 class FormulaVar:
     """The gradient of one variable (or several): its formula text and what it saves."""
 
@@ -147,7 +148,7 @@ class FormulaVar:
     not_implemented: bool = False
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False)
 class Part:
     """An operator inside another one (a composite, or a formula) and the formula that it carries itself."""
 
@@ -158,7 +159,7 @@ class Part:
     through: list[str] = field(default_factory=list)  #: operators between, outermost first
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False)
 class Backward:
     """All that the tree says about differentiating an operator.
 
@@ -174,7 +175,7 @@ class Backward:
     sentence: str = ""
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False)
 class OpAnswer:
     """Answer of ``pytrace op``."""
 
@@ -192,7 +193,7 @@ class OpAnswer:
     notes: list[str] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False)
 class UpPath:
     """One path, from the thing asked about (first) up to an operator (last): refs and the edges between them."""
 
@@ -201,7 +202,7 @@ class UpPath:
     guards: list[str] = field(default_factory=list)  #: the conditions along the path, outermost first
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False)
 class Reached:
     """An operator that reaches the kernel: its paths, shortest first, and the Python names that call it."""
 
@@ -213,7 +214,7 @@ class Reached:
     overloads: list[str] = field(default_factory=list)  #: overloads that delegate to it
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False)
 class KernelAnswer:
     """Answer of ``pytrace kernel`` and ``pytrace stub``."""
 
@@ -232,7 +233,7 @@ class KernelAnswer:
     notes: list[str] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False)
 class ApiAnswer:
     """Answer of ``pytrace api``: a Python (or C++ frontend) name down to the operators it calls."""
 
@@ -243,7 +244,7 @@ class ApiAnswer:
     sentence: str = ""
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False)
 class ApiOp:
     """An operator below a Python name, with the names on the way and the conditions."""
 
@@ -253,7 +254,7 @@ class ApiOp:
     guards: list[str] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False)
 class AtAnswer:
     """Answer of ``pytrace at``: what stands on a line (innermost first), edges read there, operators that reach it."""
 
@@ -266,7 +267,7 @@ class AtAnswer:
     sentence: str = ""
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False)
 class SearchAnswer:
     """Answer of ``pytrace search``: names like this one, best first."""
 
@@ -275,7 +276,7 @@ class SearchAnswer:
     more: int = 0
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False)
 class BackwardAnswer:
     """Answer of ``pytrace backward``."""
 
@@ -285,7 +286,7 @@ class BackwardAnswer:
     backward: Backward
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False)
 class Unknown:
     """The answer to a name that is in no index: the nearest names, and a command that may help."""
 

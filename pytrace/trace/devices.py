@@ -30,10 +30,42 @@ CPU_CAPABILITIES = {"DEFAULT", "AVX2", "AVX512", "VSX", "ZVECTOR", "SVE256", "SV
 ALIASES = {"rocm": "hip", "gpu": "cuda"}
 
 
+#: Functionalities that stand before a backend's kernel and call on to it (c10/core/DispatchKey.h): not a device's own.
+_LAYERS = (
+    "Autograd",
+    "Autocast",
+    "ADInplaceOrView",
+    "FuncTorch",
+    "Batched",
+    "Functionalize",
+    "Python",
+    "Tracer",
+    "Named",
+    "Negative",
+    "Conjugate",
+    "ZeroTensor",
+    "BackendSelect",
+)
+
+
+def is_layer(key: str) -> bool:
+    """Whether the key belongs to a layer above the backends (autograd, autocast, vmap, …)."""
+    return key.startswith(_LAYERS) or key in {
+        "Named",
+        "Negative",
+        "Conjugate",
+        "ZeroTensor",
+        "BackendSelect",
+        "Fallback",
+    }
+
+
 def device_of(key: str) -> str:
     """The device of a key (``cpu``, ``cuda``, …), or "" when it serves every one (composite, autograd, fallback)."""
     if key in CPU_CAPABILITIES:
         return "cpu"
+    if is_layer(key):
+        return ""
     upper = key.upper()
     for device, ending in _BACKENDS:
         if upper.endswith(ending.upper()):
@@ -62,4 +94,4 @@ def key_order(key: str) -> tuple[int, str]:
     if key.startswith("Composite"):
         return (0, key)
     plain = {"CPU": 1, "CUDA": 2, "MPS": 3, "XPU": 4, "Meta": 9}
-    return (plain.get(key, 5), key)
+    return (plain.get(key, 10 if is_layer(key) else 5), key)

@@ -32,6 +32,12 @@ _INFRASTRUCTURE = (
 )
 #: Arguments that make an operator a maker or mover of memory: torchgen's TensorOptions, MemoryFormat, copies.
 _MEMORY_ARGUMENT = re.compile(r"\b(?:Layout|Device|MemoryFormat)\b|\bnon_blocking\b")
+#: Functions that decide whether another one may run (``use_cudnn``, ``should_fold``): their answer is the guard that
+#: the tree shows, what they call to find it is not a path.
+_QUESTION = re.compile(r"^_?(?:use|is|has|should|can|needs?|supports?|check)(?:_|$)|^[A-Z0-9_]+_CHECK$")
+#: Vendor calls that make, set up or ask: handles, descriptors, sizes, versions. Verbs are written CamelCase by all of
+#: cuBLAS, cuDNN, cuSPARSE, cuSOLVER, cuFFT, MIOpen (LAPACK's ``getrf`` is not).
+_LIBRARY_PLUMBING = re.compile(r"^[a-z]+(?:Dn|Sp|Lt)?(?:Create|Destroy|Set|Get)[A-Z]?")
 _ALIAS_RETURN = re.compile(r"->.*\(\w+\)")  # Tensor(a): a view
 _TENSOR_RETURN = re.compile(r"->.*\b(?:Tensor|\(\))")
 
@@ -49,3 +55,13 @@ def is_plumbing(op: Node) -> bool:
     if not schema:
         return False
     return bool(_MEMORY_ARGUMENT.search(schema) or _ALIAS_RETURN.search(schema) or not _TENSOR_RETURN.search(schema))
+
+
+def is_question(node: Node) -> bool:
+    """Whether the node is a function that, by its name, only decides or checks."""
+    return node.kind == NodeKind.FUNCTION and bool(_QUESTION.match(node.bare))
+
+
+def is_library_plumbing(node: Node) -> bool:
+    """Whether a vendor's function only prepares a call or asks something."""
+    return bool(_LIBRARY_PLUMBING.match(node.bare))

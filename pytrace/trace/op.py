@@ -69,9 +69,9 @@ def overload(op: Node) -> Overload:
         traits.append({"inplace": "in-place", "out": "out="}.get(kind, kind))
     if attrs.get("structured"):
         traits.append("structured")
-    if attrs.get("is_generated"):
+    if attrs.get("generated_from") or attrs.get("is_generated"):
         traits.append("generated")
-    if attrs.get("is_view"):
+    if attrs.get("view"):
         traits.append("view")
     traits += [str(tag) for tag in attrs.get("tags") or ()]
     return Overload(op.name, str(attrs.get("schema") or ""), op.file, op.line, traits)

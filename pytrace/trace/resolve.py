@@ -63,7 +63,7 @@ def _overloads(store: Store, namespace: str, base: str, overload: str | None) ->
 
 def _order(node: Node) -> tuple[bool, str, int, str]:
     """Hand-written before generated, then as the YAML has them."""
-    return (bool(node.attrs.get("is_generated")), node.file, node.line, node.name)
+    return ("generated_from" in node.attrs, node.file, node.line, node.name)
 
 
 def _names(nodes: list[Node], most: int = 4) -> str:

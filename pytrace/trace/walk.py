@@ -16,7 +16,8 @@ from pytrace.model import Edge, EdgeKind, Node, NodeKind
 from pytrace.store import Store
 from pytrace.trace.answers import Dtypes, Folded, Ref, Step, Via
 from pytrace.trace.devices import device_of
-from pytrace.trace.noise import is_infrastructure, is_plumbing
+from pytrace.trace.guards import either
+from pytrace.trace.noise import is_infrastructure, is_library_plumbing, is_plumbing, is_question
 from pytrace.trace.table import Table, rows_for, tables
 
 #: What leaves a function (or a stub, a functor) on the way down.
@@ -32,9 +33,11 @@ DOWN = (
 #: Kinds that something further stands below of, within one operator.
 _OPEN = {NodeKind.FUNCTION, NodeKind.STUB, NodeKind.FUNCTOR}
 #: Kinds that make the way to them worth telling.
-_TELLING = {NodeKind.STUB, NodeKind.CUDA_KERNEL, NodeKind.FUNCTOR, NodeKind.LIBRARY}
+_TELLING = {NodeKind.STUB, NodeKind.CUDA_KERNEL, NodeKind.FUNCTOR}
 #: Devices whose registrations are opened when none was asked for; of the others the tree names the function.
 _DRAWN_DEVICES = {"cpu", "cuda"}
+#: A tree is not begun for fewer lines than this.
+_LEAST_SHARE = 5
 #: One round never loads more nodes than this; what is beyond is said to be cut.
 _MAX_NODES = 4000
 
@@ -91,13 +94,12 @@ class Walker:
         self.out: dict[int, list[Edge]] = {}
         self.ops: list[Place] = []  #: operators met in this round, unopened
 
-    @property
-    def full(self) -> bool:
-        """Whether the limit of lines is used up."""
-        return bool(self.limit) and self.lines >= self.limit
-
     def draw(self, roots: list[tuple[Node, Via | None, frozenset[str]]]) -> list[Step]:
-        """The trees below ``roots`` (node, the edge to it, the devices of its path), filled together."""
+        """The trees below ``roots`` (node, the edge to it, the devices of its path).
+
+        The trees share the limit fairly: each may use its part of what is left, what it does not need goes to the
+        next. A quarter is kept for the operators that they call; those that belong to this one are opened first.
+        """
         steps = []
         todo: list[Place] = []
         for node, edge, devices in roots:
@@ -106,15 +108,19 @@ class Walker:
             self.lines += 1
             place = Place(step, node, devices)
             (self.ops if node.kind == NodeKind.OP else todo).append(place)
-        self._round(todo)
+        self._trees([[place] for place in todo], self.limit * 3 // 4 if self.depth else self.limit)
         for _ in range(self.depth):
-            if not self.ops or self.full:
+            if not self.ops or self._full(self.limit):
                 break
             waiting, self.ops = self.ops, []
-            self._round(self._open_operators(waiting))
+            waiting.sort(key=lambda place: not place.node.bare.startswith("_"))  # a private operator is a part
+            self._trees(self._open_operators(waiting), self.limit)
         for place in self.ops:
             place.step.state = "seen" if self._was_opened(place) else "closed"
         return steps
+
+    def _full(self, limit: int) -> bool:
+        return bool(self.limit) and self.lines >= limit
 
     def _was_opened(self, place: Place) -> bool:
         """Whether the same was opened for these devices, or for any."""
@@ -125,16 +131,22 @@ class Walker:
 
     # -- one round ---------------------------------------------------------------------------------------------
 
-    def _round(self, todo: list[Place]) -> None:
-        self.load(place.node for place in todo)
+    def _trees(self, groups: list[list[Place]], limit: int) -> None:
+        """Fill the trees of each group below its fair share of the lines up to ``limit``."""
+        self.load(place.node for group in groups for place in group)
         useful = self._useful()
-        queue = deque(todo)
+        for number, group in enumerate(groups):
+            share = (limit - self.lines) // (len(groups) - number)
+            self._fill_breadth_first(group, useful, self.lines + max(share, _LEAST_SHARE))
+
+    def _fill_breadth_first(self, group: list[Place], useful: set[int], limit: int) -> None:
+        queue = deque(group)
         while queue:
             place = queue.popleft()
             edges = self.out.get(place.node.id, ())
             if self._was_opened(place):
                 place.step.state = "seen" if any(e.dst in useful for e in edges) else ""
-            elif self.full:
+            elif self._full(limit):
                 place.step.state = "cut" if any(e.dst in useful for e in edges) else ""
             else:
                 self._opening(place)
@@ -176,7 +188,7 @@ class Walker:
         useful = set(todo)
         while todo:
             for src in into.get(todo.pop(), ()):
-                if src not in useful:
+                if src not in useful and not is_question(self.nodes[src]):
                     useful.add(src)
                     todo.append(src)
         return useful
@@ -187,7 +199,7 @@ class Walker:
         todo: list[Place] = []
         plumbing: dict[str, None] = {}
         helpers: dict[str, None] = {}
-        steps: dict[tuple[int, str, str], Step] = {}
+        steps: dict[tuple[int, str], Step] = {}
         for edge in self.out.get(node.id, ()):
             child = self.nodes.get(edge.dst)
             if child is None or edge.dst == node.id:
@@ -198,16 +210,16 @@ class Walker:
             if child.kind == NodeKind.OP and is_plumbing(child):
                 plumbing[child.name] = None
                 continue
-            if child.kind == NodeKind.FUNCTION and edge.kind != EdgeKind.REGISTERS and child.id not in useful:
-                if not is_infrastructure(child.name):
+            if child.id not in useful and edge.kind != EdgeKind.REGISTERS:
+                if child.kind == NodeKind.FUNCTION and not is_infrastructure(child.name):
                     helpers[child.name] = None
                 continue
-            known = steps.get((edge.dst, edge.kind, edge.guard))
+            known = steps.get((edge.dst, edge.kind))
             if known is not None:
                 _join(known, edge)
                 continue
             below = Step(ref(child), via(edge), dtypes=dtypes_of(child))
-            steps[edge.dst, edge.kind, edge.guard] = below
+            steps[edge.dst, edge.kind] = below
             step.steps.append(below)
             self.lines += 1
             inner = Place(below, child, frozenset({device}) if device else devices)
@@ -223,19 +235,20 @@ class Walker:
                 self.lines += 1
         return todo
 
-    def _open_operators(self, waiting: list[Place]) -> list[Place]:
-        """Put the kernel functions of each operator under its step, while there is room."""
+    def _open_operators(self, waiting: list[Place]) -> list[list[Place]]:
+        """The kernel functions of each operator, put under its step, while there is room."""
         found = tables(self.store, {place.node.id: place.node for place in waiting}.values())
-        todo: list[Place] = []
+        groups: list[list[Place]] = []
+        room = (self.limit - self.lines) // _LEAST_SHARE if self.limit else len(waiting)
         for place in waiting:
             if self._was_opened(place):
                 place.step.state = "seen"
-            elif self.full:
+            elif len(groups) >= max(1, room):
                 place.step.state = "closed"
             else:
                 self._opening(place)
-                todo += self._kernels(place, found[place.node.id])
-        return todo
+                groups.append(self._kernels(place, found[place.node.id]))
+        return groups
 
     def _kernels(self, place: Place, table: Table) -> list[Place]:
         """A step for each function that the operator may land in; one function for several keys is one step."""
@@ -263,16 +276,20 @@ def _telling(node: Node) -> bool:
     """Whether the way to this node is worth telling."""
     if node.kind == NodeKind.OP:
         return not is_plumbing(node)
+    if node.kind == NodeKind.LIBRARY:
+        return not is_library_plumbing(node)
     return node.kind in _TELLING or (node.kind == NodeKind.FUNCTION and bool(node.attrs.get("dtypes")))
 
 
 def _join(step: Step, edge: Edge) -> None:
-    """The same end reached again from the same place under the same condition: add the key or the line."""
+    """The same end reached again from the same place: add the key, the line, the other condition."""
     assert step.via is not None
     if edge.key and edge.key not in step.via.key.split(", "):
         step.via.key = f"{step.via.key}, {edge.key}" if step.via.key else edge.key
-    elif edge.line != step.via.line and edge.line not in step.via.lines:
+    if edge.line != step.via.line and edge.line not in step.via.lines:
         step.via.lines.append(edge.line)
+    if edge.guard != step.via.guard:
+        step.via.guard = either(step.via.guard, edge.guard)
 
 
 def reach(store: Store, functions: Iterable[int]) -> dict[int, list[int]]:
