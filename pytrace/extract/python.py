@@ -1,0 +1,131 @@
+"""Facts of one Python file: what it defines, imports and re-exports, and what each function uses.
+
+``extract`` returns
+
+========================  ===========================================================================================
+``definitions``           (qualified name, kind, line, end line, symbol of the result, decorator symbols);
+                          kind is ``c`` class, ``f`` function, ``m`` method, ``s`` static, ``k`` class method,
+                          ``p`` property, ``w`` property setter
+``bases``                 (class, symbols of its bases)
+``imports``, ``stars``    (local name, target, line); (module, line): relative targets keep their leading dots
+``aliases``               (name, line, symbol of the value, symbols of the arguments when the value is a call): the
+                          assignments of module and class bodies; the name "" is ``sys.modules[__name__]``
+``attributes``            (class, attribute, symbol, symbols of the arguments): ``self.x = …`` and declarations
+``strings``               (name, line, strings): lists of strings at module level, ``__all__`` among them
+``spreads``               (symbol, line, name of the list of exceptions): the loops over ``dir(…)`` that fill
+                          ``globals()``
+``calls``                 (line, symbol of the callee, start of the arguments' source): calls at module level
+``uses``                  qualified name -> (line, symbol, guard number or -1): what the function calls or names;
+                          nested functions belong to the outermost one. ``a|b`` is "b when a resolves to nothing"
+``guards``                texts of the conditions
+``shards``                (line, number): how many files a generator spreads its output over (``num_shards=``)
+========================  ===========================================================================================
+
+The symbols are explained in ``python_symbols``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from operator import attrgetter
+
+from tree_sitter import Node, Parser, Query, QueryCursor
+
+from pytrace.extract.python_reader import Reader
+from pytrace.extract.python_values import language
+from pytrace.extract.queries import load
+from pytrace.model import Facts
+
+VERSION = 1
+
+_SELF = re.compile(r"self\.(\w+)(.*)")
+_NAME = re.compile(rb"(?:(?:async\s+)?def\s+|class\s+)?([A-Za-z_]\w*)(?=\s*[:=(])")
+_SHARDS = re.compile(rb"\bnum_shards=(\d+)")
+
+
+@lru_cache(maxsize=1)
+def _tools() -> tuple[Parser, Query]:
+    return Parser(language()), Query(language(), load("python/events"))
+
+
+def extract(source: bytes) -> Facts:
+    """The facts that a Python file states (see the module's docstring); any bytes are fine."""
+    parser, query = _tools()
+    tree = parser.parse(source)
+    captures = QueryCursor(query).captures(tree.root_node)
+    events = captures.get("event", [])
+    events.sort(key=attrgetter("start_byte"))
+    reader = Reader(source)
+    reader.names.update(_module_names(source, tree.root_node))
+    reader.sweep(events)
+    facts = _facts(reader)
+    facts["shards"] = [(source.count(b"\n", 0, found.start()) + 1, int(found[1])) for found in _SHARDS.finditer(source)]
+    facts["diagnostics"] = _diagnostics(source, [node.start_point[0] + 1 for node in captures.get("error", [])])
+    return facts
+
+
+def _facts(reader: Reader) -> Facts:
+    ignored = _ignored_attributes(reader)
+    members = {row[0].rpartition(".")[2] for row in reader.definitions if row[1] != "f"}
+    uses: dict[str, list[tuple[int, str, int]]] = {}
+    results = {}
+    for qual, scope in reader.functions:
+        results[qual] = scope.returns
+        rows = [
+            (line, symbol, guard)
+            for (symbol, guard), line in scope.events.items()
+            if symbol[0] != "%" and _followed(symbol, ignored, members)
+        ]
+        if rows:
+            uses[qual] = uses.get(qual, []) + rows
+    definitions = [(q, k, line, end, results.get(q, ""), d) for q, k, line, end, d in reader.definitions]
+    return {
+        "definitions": definitions,
+        "bases": reader.bases,
+        "imports": reader.import_rows,
+        "stars": reader.stars,
+        "aliases": reader.aliases,
+        "attributes": reader.attributes,
+        "strings": reader.strings,
+        "spreads": reader.spreads,
+        "calls": reader.module_calls,
+        "uses": uses,
+        "guards": reader.guards,
+    }
+
+
+def _module_names(source: bytes, root: Node) -> Iterator[str]:
+    """The names that the module's own body defines or assigns."""
+    for child in root.children:
+        if child.type == "decorated_definition":
+            child = child.child_by_field_name("definition") or child
+        found = _NAME.match(source, child.start_byte)
+        if found:
+            yield found[1].decode()
+
+
+def _ignored_attributes(reader: Reader) -> set[str]:
+    """Attributes that this file assigns, and never anything that could lead on."""
+    typed = {attribute for _, attribute, _, _ in reader.attributes}
+    return reader.plain - typed - {row[0].rpartition(".")[2] for row in reader.definitions}
+
+
+def _followed(symbol: str, ignored: set[str], members: set[str]) -> bool:
+    """Whether the link stage could make anything of a symbol."""
+    found = _SELF.match(symbol)
+    if found is None:
+        return True
+    name, rest = found.groups()
+    # ``self.x`` named as a value leads on only when it is a method or a property.
+    return name not in ignored and (bool(rest) or name in members)
+
+
+def _diagnostics(source: bytes, errors: list[int]) -> list[tuple[int, str, str]]:
+    rows = [(line, "syntax", "the Python grammar could not read this") for line in errors]
+    try:
+        source.decode("utf-8")
+    except UnicodeDecodeError as error:
+        rows.append((source.count(b"\n", 0, error.start) + 1, "encoding", "not UTF-8"))
+    return rows

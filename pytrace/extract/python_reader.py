@@ -1,0 +1,656 @@
+"""One sweep over the interesting nodes of a Python file, in source order, with the scopes that enclose them.
+
+``Reader`` turns tree-sitter nodes into the facts that ``extract/python.py`` documents. It evaluates expressions to
+symbols (``python_values``) with a light environment per function: what each local name was last assigned.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from tree_sitter import Node
+
+from pytrace.extract import python_tables as tables
+from pytrace.extract.python_symbols import FOLLOWED, TENSOR, TENSOR_PARAMETERS, UNKNOWN, annotation, element
+from pytrace.extract.python_values import DOTTED, Scope, Values, methods_by_kind
+
+#: Parameters without brackets, strings and comments: commas separate them.
+_PLAIN_PARAMETERS = re.compile(r"\([^\[\](){}#\"'\\]*\)")
+_SETTERS = re.compile(r"@(\w+)\.setter")
+_GUARD_LIMIT = 200
+_ARGUMENTS_LIMIT = 300
+
+#: Kind of node -> method that reacts to it (queries/python/events.scm captures these).
+_HANDLERS = {
+    "class_definition": "on_class",
+    "function_definition": "on_function",
+    "decorator": "on_decorator",
+    "import_statement": "on_import",
+    "import_from_statement": "on_import_from",
+    "if_statement": "on_if",
+    "elif_clause": "on_elif",
+    "else_clause": "on_else",
+    "while_statement": "on_condition",
+    "for_statement": "on_for",
+    "list_comprehension": "on_comprehension",
+    "generator_expression": "on_comprehension",
+    "set_comprehension": "on_comprehension",
+    "dictionary_comprehension": "on_comprehension",
+    "assert_statement": "on_operand",
+    "raise_statement": "on_raise",
+    "return_statement": "on_return",
+    "assignment": "on_assignment",
+    "augmented_assignment": "on_augmented",
+    "named_expression": "on_named",
+    "call": "on_call",
+    "attribute": "on_reference",
+    "subscript": "on_subscript",
+    "binary_operator": "on_binary",
+    "unary_operator": "on_unary",
+    "not_operator": "on_operand",
+    "comparison_operator": "on_comparison",
+}
+
+
+@lru_cache(maxsize=1)
+def _handlers() -> list[tuple[int, str]]:
+    return methods_by_kind(_HANDLERS)
+
+
+class Frame:
+    """A block that is entered under a condition; the conditions are ranges of the source."""
+
+    __slots__ = ("conditions", "end", "negated", "number", "start")
+
+    def __init__(self, start: int, end: int, conditions: list[tuple[int, int]], negated: bool) -> None:
+        self.start = start
+        self.end = end
+        self.conditions = conditions
+        self.negated = negated  #: an "else"
+        self.number = -1  #: of the whole guard, once somebody asked
+
+
+class Reader(Values):
+    """The state of one sweep; its lists and dicts become the facts."""
+
+    def __init__(self, source: bytes) -> None:
+        super().__init__(source)
+        self.import_rows: list[tuple[str, str, int]] = []
+        self.definitions: list[tuple[str, str, int, int, list[str]]] = []
+        self.bases: list[tuple[str, list[str]]] = []
+        self.aliases: list[tuple[str, int, str, list[str]]] = []
+        self.attributes: list[tuple[str, str, str, list[str]]] = []
+        self.plain: set[str] = set()
+        self.strings: list[tuple[str, int, list[str]]] = []
+        self.spreads: list[tuple[str, int, str]] = []
+        self.module_calls: list[tuple[int, str, str]] = []
+        self.functions: list[tuple[str, Scope]] = []
+        self.guards: list[str] = []
+        self._setters = set(_SETTERS.findall(self.source)) if b".setter" in source else set()
+        self._overridable = b"has_torch_function" in source
+        self._override = (0, 0)
+        self._guard_ids: dict[str, int] = {}
+        self._frames: list[Frame] = []
+        self._ifs: list[tuple[int, list[tuple[int, int]]]] = []
+        self._pending: list[tuple[int, str, str]] = []
+        self._decorating: list[str] = []
+        self._skip = 0
+        self._call_end = 0
+        self.handlers = {kind: getattr(self, name) for kind, name in _handlers()}
+
+    # -- the sweep ---------------------------------------------------------------------------------------------
+
+    def sweep(self, events: list[Node]) -> None:
+        """Read all nodes; they must be in the order of their start, outer before inner."""
+        handlers = self.handlers
+        pending = self._pending
+        for node in events:
+            start = node.start_byte
+            if start < self._skip:
+                continue
+            if start >= self.scope.end:
+                self._leave(start)
+            while pending and pending[-1][0] <= start:
+                _, name, value = pending.pop()
+                self.scope.env[name] = value
+            try:
+                handlers[node.kind_id](node, start)
+            except IndexError:  # a node of broken source lacks a child that the grammar promises
+                continue
+
+    def _leave(self, start: int) -> None:
+        while start >= self.scope.end:
+            self.scopes.pop()
+            self.scope = self.scopes[-1]
+        self._pending.clear()
+
+    def emit(self, symbol: str, start: int, node: Node) -> None:
+        """Record that the current function uses ``symbol`` here."""
+        scope = self.scope
+        if scope.silent or self._override[0] <= start < self._override[1]:
+            return
+        frames = self._frames
+        while frames and frames[-1].end <= start:
+            frames.pop()
+        key = (symbol, self._guard(start) if frames else -1)
+        if key not in scope.events:
+            scope.events[key] = node.start_point[0] + 1
+
+    def _guard(self, start: int) -> int:
+        """The number of the guard around ``start``, -1 when there is none."""
+        frames = self._frames
+        # The condition of an "if" stands before the block that it guards.
+        depth = len(frames) - 1
+        while depth >= 0 and frames[depth].start > start:
+            depth -= 1
+        if depth < 0:
+            return -1
+        frame = frames[depth]
+        if frame.number < 0:
+            whole = " and ".join(self._frame_text(f) for f in frames[: depth + 1])
+            frame.number = self._guard_ids.setdefault(whole, len(self.guards))
+            if frame.number == len(self.guards):
+                self.guards.append(whole)
+        return frame.number
+
+    def _frame_text(self, frame: Frame) -> str:
+        texts = [self.prose(self.source[a:b])[:_GUARD_LIMIT] for a, b in frame.conditions]
+        if frame.negated:
+            return f"not ({' or '.join(texts)})"[:_GUARD_LIMIT]
+        return texts[0]
+
+    # -- definitions -------------------------------------------------------------------------------------------
+
+    def on_decorator(self, node: Node, start: int) -> None:
+        """``@name`` or ``@name(arguments)``: kept for the definition that follows."""
+        expression = node.named_child(0)
+        if expression is not None:
+            callee = expression.child(0) if expression.kind_id == self.kinds.call else expression
+            self._decorating.append(self.value(callee) or self.text(callee or expression))
+        self._skip = node.end_byte
+
+    def on_class(self, node: Node, start: int) -> None:
+        """A class: its bases; a class inside a function is part of that function."""
+        name_node, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+        if name_node is None or body is None:
+            return
+        outer = self.scope
+        name = self.text(name_node)
+        qual = f"{outer.qual}.{name}" if outer.qual else name
+        decorators, self._decorating = self._decorating, []
+        scope = Scope("class", qual, node.end_byte, qual, {})
+        if outer.kind in ("function", "inner"):
+            scope = Scope("inner", qual, node.end_byte, "", dict(outer.env))
+            scope.events = outer.events
+            outer.env[name] = UNKNOWN
+        else:
+            if outer.kind == "module":
+                self.names.add(name)
+            supers = node.child_by_field_name("superclasses")
+            values = [self.value(c) for c in supers.named_children if c.type != "keyword_argument"] if supers else []
+            self.bases.append((qual, [value for value in values if value]))
+            self.definitions.append((qual, "c", node.start_point[0] + 1, node.end_point[0] + 1, decorators))
+        self.scopes.append(scope)
+        self.scope = scope
+        self._skip = body.start_byte
+
+    def on_function(self, node: Node, start: int) -> None:
+        """A function: its parameters; a function inside a function is part of the outer one."""
+        name_node, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+        parameters = node.child_by_field_name("parameters")
+        decorators, self._decorating = self._decorating, []
+        if name_node is None or body is None or parameters is None:
+            return
+        outer = self.scope
+        name = self.text(name_node)
+        qual = f"{outer.qual}.{name}" if outer.qual else name
+        end = node.end_byte
+        if outer.kind in ("function", "inner"):
+            scope = Scope("inner", qual, end, outer.cls, dict(outer.env))
+            scope.events = outer.events
+            outer.env[name] = UNKNOWN
+            self._parameters(scope, parameters, "")
+        else:
+            scope = Scope("function", qual, end, outer.cls, {})
+            if outer.kind == "module":
+                self.names.add(name)
+                kind = "f"
+            else:
+                kind = _method_kind(decorators)
+            self._parameters(scope, parameters, _FIRST_PARAMETER.get(kind, ""))
+            if node.named_child_count > 3:
+                returns = node.child_by_field_name("return_type")
+                if returns is not None:
+                    scope.returns = self.annotated(self.text(returns))
+            if not decorators or tables.DECLARATIONS.isdisjoint(d.lstrip("@.") for d in decorators):
+                self.definitions.append((qual, kind, node.start_point[0] + 1, node.end_point[0] + 1, decorators))
+                self.functions.append((qual, scope))
+        self.scopes.append(scope)
+        self.scope = scope
+        self._skip = body.start_byte
+
+    def _parameters(self, scope: Scope, node: Node, first: str) -> None:
+        text = self.text(node)
+        if _PLAIN_PARAMETERS.fullmatch(text):
+            parts = text[1:-1].split(",")
+        else:
+            parts = [self.text(child) for child in node.named_children if child.kind_id != self.kinds.comment]
+        index = 0
+        for part in parts:
+            head, _, default = part.partition("=")
+            name, _, declared = head.partition(":")
+            name = name.strip()
+            bare = name.lstrip("*")
+            if not bare or name == "/":
+                continue
+            if index == 0 and first:
+                value = first if scope.cls else UNKNOWN
+            elif declared:
+                value = self.annotated(declared)
+            elif bare != name:
+                value = UNKNOWN
+            else:
+                value = TENSOR_PARAMETERS.get(bare) or f"%{index - 1 if first else index}"
+            if bare != name and value:
+                value += "{}"
+            scope.env[bare] = value
+            index += 1
+            if "." in default and DOTTED.fullmatch(default := default.strip()):
+                # ``activation=F.relu``: the function may call its default.
+                symbol = self.dotted(default)
+                if symbol.startswith("@"):
+                    scope.events.setdefault((symbol, -1), node.start_point[0] + 1)
+
+    # -- imports -----------------------------------------------------------------------------------------------
+
+    def on_import(self, node: Node, start: int) -> None:
+        """``import a.b`` binds a; ``import a.b as c`` binds c."""
+        for child in node.named_children:
+            if child.type == "aliased_import":
+                name, alias = child.child_by_field_name("name"), child.child_by_field_name("alias")
+                if name is not None and alias is not None:
+                    self._import(self.text(alias), self.text(name), node)
+            else:
+                root = self.text(child).partition(".")[0]
+                self._import(root, root, node)
+        self._skip = node.end_byte
+
+    def on_import_from(self, node: Node, start: int) -> None:
+        """``from a import b as c, d``, ``from . import b``, ``from a import *``."""
+        children = node.named_children
+        module = self.text(children[0]).replace(" ", "")
+        glue = "" if module.endswith(".") else "."
+        for child in children[1:]:
+            kind = child.type
+            if kind == "wildcard_import":
+                if FOLLOWED.match(module):
+                    self.stars.append((module, node.start_point[0] + 1))
+            elif kind == "aliased_import":
+                name, alias = child.child_by_field_name("name"), child.child_by_field_name("alias")
+                if name is not None and alias is not None:
+                    self._import(self.text(alias), f"{module}{glue}{self.text(name)}", node)
+            elif kind == "dotted_name":
+                text = self.text(child)
+                self._import(text, f"{module}{glue}{text}", node)
+        self._skip = node.end_byte
+
+    def _import(self, local: str, target: str, node: Node) -> None:
+        value = "@" + target if FOLLOWED.match(target) else UNKNOWN
+        if self.scope.kind in ("function", "inner"):
+            self.scope.env[local] = value
+            return
+        if value or local not in self.imports:
+            self.imports[local] = value
+        if value and self.scope.kind == "module":
+            self.import_rows.append((local, target, node.start_point[0] + 1))
+
+    # -- guards and conditions ---------------------------------------------------------------------------------
+
+    def on_if(self, node: Node, start: int) -> None:
+        """The block runs when the condition holds."""
+        condition, block = node.child_by_field_name("condition"), node.child_by_field_name("consequence")
+        if condition is not None and block is not None:
+            self._ifs.append((node.end_byte, [(condition.start_byte, condition.end_byte)]))
+            self._enter(condition, block, start)
+
+    def on_elif(self, node: Node, start: int) -> None:
+        """As ``on_if``; the condition joins those that an "else" negates."""
+        condition, block = node.child_by_field_name("condition"), node.child_by_field_name("consequence")
+        if condition is not None and block is not None:
+            while self._ifs and self._ifs[-1][0] <= start:
+                self._ifs.pop()
+            if self._ifs:
+                self._ifs[-1][1].append((condition.start_byte, condition.end_byte))
+            self._enter(condition, block, start)
+
+    def on_else(self, node: Node, start: int) -> None:
+        """The block runs when none of the conditions holds."""
+        while self._ifs and self._ifs[-1][0] <= start:
+            self._ifs.pop()
+        # An "else" of for or try does not end where an "if" ends.
+        if self._ifs and self._ifs[-1][0] == node.end_byte:
+            self._push(Frame(start, node.end_byte, self._ifs[-1][1], True))
+
+    def _enter(self, condition: Node, block: Node, start: int) -> None:
+        # torch/overrides.py: "if has_torch_function(...): return handle_torch_function(...)" hands the call to a
+        # subclass's __torch_function__; it is not a path of this function.
+        if self._overridable and "has_torch_function" in (text := self.text(condition)) and not text.startswith("not "):
+            self._override = (block.start_byte, block.end_byte)
+        else:
+            self._push(Frame(block.start_byte, block.end_byte, [(condition.start_byte, condition.end_byte)], False))
+        self._truth(condition, start)
+
+    def _push(self, frame: Frame) -> None:
+        frames = self._frames
+        while frames and frames[-1].end <= frame.start:
+            frames.pop()
+        frames.append(frame)
+
+    def on_condition(self, node: Node, start: int) -> None:
+        """``while condition:``."""
+        condition = node.child_by_field_name("condition")
+        if condition is not None:
+            self._truth(condition, start)
+
+    def on_operand(self, node: Node, start: int) -> None:
+        """``not x``, ``assert x``."""
+        condition = node.named_child(0)
+        if condition is not None:
+            self._truth(condition, start)
+
+    def _truth(self, node: Node, start: int) -> None:
+        """A Tensor used as a condition: ``__bool__``."""
+        kind, kinds = node.kind_id, self.kinds
+        if kind == kinds.boolean_operator or kind == kinds.parenthesized_expression:
+            for side in node.named_children:
+                self._truth(side, start)
+        elif kind in (kinds.identifier, kinds.call, kinds.comparison_operator, kinds.subscript):
+            symbol = self.value(node)
+            if symbol == TENSOR or (symbol.endswith("()") and not tables.PREDICATE.search(symbol)):
+                self.emit(symbol + ".__bool__()", start, node)
+
+    def on_raise(self, node: Node, start: int) -> None:
+        """What the message of an error computes is no path that a reader asks for."""
+        self._skip = node.end_byte
+
+    # -- binding names -----------------------------------------------------------------------------------------
+
+    def on_for(self, node: Node, start: int) -> None:
+        """A loop; at module level it may fill ``globals()``."""
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        if self.scope.kind == "module" and left is not None and right is not None:
+            self._spread(node, left, right)
+            return
+        symbol = self.iterate(left, right)
+        if symbol:
+            self.emit(symbol + ".__iter__()", start, node)
+
+    def on_comprehension(self, node: Node, start: int) -> None:
+        """The body stands before the loops that bind its names."""
+        clause = self.kinds.for_in_clause
+        for child in node.named_children:
+            if child.kind_id == clause:
+                symbol = self.iterate(child.child_by_field_name("left"), child.child_by_field_name("right"))
+                if symbol:
+                    self.emit(symbol + ".__iter__()", start, node)
+
+    def on_named(self, node: Node, start: int) -> None:
+        """``name := value``."""
+        self.scope.env[self.text(node.children[0])] = self.value(node.children[-1])
+
+    def on_assignment(self, node: Node, start: int) -> None:
+        """``left = right``, ``left: type`` or ``left: type = right``."""
+        children = node.children
+        left = children[0]
+        whole = len(children) == 5
+        right = children[-1] if whole or children[1].type == "=" else None
+        declared = UNKNOWN
+        if whole or right is None:
+            declared = self.annotated(self.text(children[2]))
+            self._skip = children[2].end_byte
+        kinds, kind = self.kinds, left.kind_id
+        if self.scope.silent:
+            self._static_assignment(left, right, declared)
+        elif kind == kinds.identifier:
+            self._pending.append((node.end_byte, self.text(left), declared or self.value(right)))
+            self._refer(right, start)
+        elif kind == kinds.attribute:
+            self._attribute_assignment(left, right, declared, start)
+            self._refer(right, start)
+        elif kind == kinds.subscript:
+            symbol = self.value(left.child(0))
+            if symbol:
+                self.emit(symbol + ".__setitem__()", start, left)
+            self._skip = max(self._skip, start + 1)  # not a __getitem__
+        elif right is not None:
+            self._unpack(left, right, start)
+
+    def _unpack(self, left: Node, right: Node, start: int) -> None:
+        targets = left.named_children
+        if right.kind_id in (self.kinds.expression_list, self.kinds.tuple) and right.named_child_count == len(targets):
+            for target, value in zip(targets, right.named_children):
+                self.bind(target, self.value(value))
+                self._refer(value, start)
+            return
+        symbol = self.value(right)
+        if symbol and not symbol.endswith("{}"):
+            self.emit(symbol + ".__iter__()", start, right)
+        self.bind(left, element(symbol))
+
+    def _attribute_assignment(self, left: Node, right: Node | None, declared: str, start: int) -> None:
+        symbol = self.value(left.child(0))
+        if not symbol:
+            return
+        name = self.text(left).rpartition(".")[2].strip()
+        if symbol in ("self", "cls"):
+            value = declared or self.value(right)
+            if value and value[0] != "%":
+                passed: list[str] = []
+                if right is not None and right.kind_id == self.kinds.call and value.endswith("()"):
+                    passed = [self.value(a) for a in self.arguments(right)][:3]
+                self.attributes.append((self.scope.cls, name, value, passed))
+            else:
+                self.plain.add(name)
+        if name in tables.TENSOR_SETTERS or name in self._setters:
+            self.emit(f"{symbol}.{name}=", start, left)
+
+    def _static_assignment(self, left: Node, right: Node | None, declared: str) -> None:
+        """An assignment of a module or class body."""
+        scope = self.scope
+        line = left.start_point[0] + 1
+        name = self.text(left)
+        if left.kind_id != self.kinds.identifier:
+            if right is not None and name.replace(" ", "") == "sys.modules[__name__]":
+                self.aliases.append(("", line, self.value(right), []))
+            return
+        if scope.kind == "module":
+            self.names.add(name)
+        elif declared:
+            self.attributes.append((scope.qual, name, declared, []))
+        if right is None:
+            return
+        kind = right.type
+        if kind in ("list", "tuple", "set") and scope.kind == "module":
+            literals = [self.text(c).strip("\"'") for c in right.named_children if c.kind_id == self.kinds.string]
+            if literals and len(literals) * 2 > right.named_child_count:
+                self.strings.append((name, line, literals))
+                return
+        value = self.value(right)
+        passed: list[str] = []
+        if kind == "call":
+            values = (self.value(c.child_by_field_name("value") or c) for c in self.arguments(right))
+            passed = [v for v in values if v and v[0] in "@."]
+        if value or passed:
+            self.aliases.append((f"{scope.qual}.{name}" if scope.qual else name, line, value, passed))
+
+    def _spread(self, node: Node, left: Node, right: Node) -> None:
+        """``for name in dir(X): … globals()[name] = …`` gives the module the names of X (torch/__init__.py)."""
+        if right.kind_id != self.kinds.call or self.text(right.child(0) or right) != "dir":
+            return
+        body = self.text(node)
+        arguments = self.arguments(right)
+        if arguments and "globals()[" in body:
+            excluded = re.search(rf"\b{re.escape(self.text(left))} in (\w+)", body)
+            symbol = self.value(arguments[0])
+            if symbol:
+                self.spreads.append((symbol, node.start_point[0] + 1, excluded[1] if excluded else ""))
+
+    def on_augmented(self, node: Node, start: int) -> None:
+        """``a += b``; of a subscript also the store."""
+        left, operator = node.children[0], node.children[1]
+        method = tables.AUGMENTED.get(operator.type)
+        symbol = self.value(left)
+        if symbol and method:
+            self.emit(f"{symbol}.{method}()", start, node)
+            if left.kind_id == self.kinds.subscript and (owner := self.value(left.child(0))):
+                self.emit(f"{owner}.__setitem__()", start, node)
+
+    # -- uses --------------------------------------------------------------------------------------------------
+
+    def on_return(self, node: Node, start: int) -> None:
+        """The first return whose value is known says what the function returns, unless it is declared."""
+        scope = self.scope
+        if scope.kind != "function" or node.child_count < 2:
+            return
+        value = node.child(1)
+        if not scope.returns:
+            scope.returns = self.value(value)
+        self._refer(value, start)
+
+    def on_reference(self, node: Node, start: int) -> None:
+        """An attribute passed as an argument."""
+        if not self.scope.silent:
+            self._refer(node, start)
+
+    def _refer(self, node: Node | None, start: int) -> None:
+        """A function (or property) named as a value: it may be called by whoever gets it."""
+        if node is None or node.kind_id not in (self.kinds.identifier, self.kinds.attribute):
+            return
+        symbol = self.value(node)
+        if symbol and (symbol[0] in "@." or "." in symbol) and symbol[-1] not in ")}]":
+            self.emit(symbol, start, node)
+
+    def on_call(self, node: Node, start: int) -> None:
+        """A call: of a method, a function, a builtin that stands for a method, an instance."""
+        callee = node.child(0)
+        if callee is None:
+            return
+        text = self.source[callee.start_byte : callee.end_byte]
+        kind = callee.kind_id
+        if kind == self.kinds.identifier:
+            symbol = self.lookup(text)
+            if not symbol:
+                if text in tables.BUILTIN_METHODS:
+                    self._builtin(node, text, start)
+                elif text == "isinstance":
+                    self._narrow(node)
+                return
+        elif kind == self.kinds.attribute:
+            root = text[: text.index(".")]
+            if root.isidentifier():
+                if not self.lookup(root):
+                    return
+                symbol = self.dotted(text) if DOTTED.fullmatch(text) else self.value(callee)
+                if symbol.startswith("self.register_"):
+                    self._register(node, text)
+            else:
+                symbol = self.value(callee)
+        else:
+            symbol = self.value(callee)
+        if not symbol:
+            return
+        if self.scope.kind == "module":
+            if start >= self._call_end:
+                self._call_end = node.end_byte
+                arguments = self.source[callee.end_byte + 1 : node.end_byte - 1].strip()[:_ARGUMENTS_LIMIT]
+                self.module_calls.append((node.start_point[0] + 1, symbol, self.prose(arguments)))
+        else:
+            self.emit(symbol + "()", start, node)
+
+    def _register(self, node: Node, text: str) -> None:
+        """``self.register_buffer("name", …)`` makes an attribute."""
+        if text.rpartition(".")[2] in tables.TENSOR_REGISTRATIONS:
+            arguments = self.arguments(node)
+            if arguments and arguments[0].kind_id == self.kinds.string:
+                self.attributes.append((self.scope.cls, self.text(arguments[0]).strip("\"'"), TENSOR, []))
+
+    def _builtin(self, node: Node, name: str, start: int) -> None:
+        arguments = self.arguments(node)
+        symbol = self.value(arguments[0]) if arguments else UNKNOWN
+        if symbol and not symbol.endswith("{}"):
+            self.emit(f"{symbol}.{tables.BUILTIN_METHODS[name]}()", start, node)
+
+    def _narrow(self, node: Node) -> None:
+        """``isinstance(x, Tensor)``: from here on x is taken for a Tensor."""
+        arguments = self.arguments(node)
+        if len(arguments) == 2 and arguments[0].kind_id == self.kinds.identifier:
+            name = self.text(arguments[0])
+            value = self.scope.env.get(name, TENSOR)
+            if (not value or value[0] == "%") and annotation(self.text(arguments[1]))[0] == TENSOR:
+                self.scope.env[name] = TENSOR
+
+    def on_subscript(self, node: Node, start: int) -> None:
+        """``x[…]``."""
+        if self.scope.silent:
+            return
+        symbol = self.value(node.child(0))
+        if symbol and not symbol.endswith("{}"):
+            self.emit(symbol + ".__getitem__()", start, node)
+
+    def on_binary(self, node: Node, start: int) -> None:
+        """``a + b``."""
+        left, operator, right = node.children
+        methods = tables.BINARY.get(operator.type)
+        if methods:
+            self._operator(self.value(left), self.value(right), methods, start, node)
+
+    def on_comparison(self, node: Node, start: int) -> None:
+        """``a < b``, ``a in b``; of a chain the first."""
+        operator = node.child(1)
+        if operator is None:
+            return
+        kind = operator.type
+        methods = tables.COMPARISON.get(kind)
+        if methods:
+            self._operator(self.value(node.child(0)), self.value(node.child(2)), methods, start, node)
+        elif kind in ("in", "not in"):
+            container = self.value(node.child(2))
+            if container and not container.endswith("{}"):
+                self.emit(container + ".__contains__()", start, node)
+
+    def _operator(self, left: str, right: str, methods: tuple[str, str], start: int, node: Node) -> None:
+        if left.endswith("{}"):
+            return
+        if left == TENSOR or (left and not right):
+            self.emit(f"{left}.{methods[0]}()", start, node)
+        elif left:
+            self.emit(f"{left}.{methods[0]}()|{right}.{methods[1]}()", start, node)
+        elif right and not right.endswith("{}"):
+            self.emit(f"{right}.{methods[1]}()", start, node)
+
+    def on_unary(self, node: Node, start: int) -> None:
+        """``-x``, ``~x``."""
+        symbol = self.value(node.child(1))
+        operator = node.child(0)
+        if symbol and operator is not None and operator.type in tables.UNARY:
+            self.emit(f"{symbol}.{tables.UNARY[operator.type]}()", start, node)
+
+
+#: What the first parameter of a kind of method is.
+_FIRST_PARAMETER = {"m": "self", "p": "self", "w": "self", "k": "cls"}
+
+
+def _method_kind(decorators: list[str]) -> str:
+    """m method, s static, k class method, p property, w property setter."""
+    for name in decorators:
+        last = name.rpartition(".")[2]
+        if last == "staticmethod":
+            return "s"
+        if last == "classmethod":
+            return "k"
+        if last in ("setter", "deleter"):
+            return "w"
+        if last.endswith("property"):
+            return "p"
+    return "m"

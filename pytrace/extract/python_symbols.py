@@ -1,0 +1,79 @@
+"""Symbolic expressions of Python source: what a receiver or a value is, said without knowing other files.
+
+A symbol is a short text that the link stage can evaluate (``link/python_types.py``):
+
+====================  =============================================================================
+``@torch.nn.foo``     an absolute dotted name, through the imports of the file; ``@.foo`` is relative
+``.foo``              a name of this module
+``self``, ``cls``     the instance, the class of the enclosing class definition
+``super()``           the next class of the enclosing class's order of resolution
+``T``                 a Tensor
+``%0``                the first parameter of the enclosing function, of unknown type
+suffix ``.name``      an attribute of it
+suffix ``()``         the result of calling it
+suffix ``[]``         an element of it, by subscript or iteration (``T[]`` is ``T``)
+suffix ``{}``         a list or tuple of such things (``X{}[]`` is ``X``)
+====================  =============================================================================
+
+"" means unknown. Arguments are left out on purpose: a symbol says what kind of thing flows, not which value.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+UNKNOWN = ""
+TENSOR = "T"
+TENSORS = "T{}"
+
+#: A chain of methods longer than this on a Tensor is a Tensor: code that goes on calling got one each time.
+MAX_LENGTH = 100
+
+#: The roots of imports worth following; every other module cannot reach an operator by itself.
+FOLLOWED = re.compile(r"(?:torch|functorch|torchgen|\.)")
+
+#: Parameter names that mean a Tensor all over torch/ when they carry no annotation (docs: "input (Tensor)").
+TENSOR_PARAMETERS = {"input": TENSOR, "tensor": TENSOR, "tensors": TENSORS}
+
+_TENSOR_NAME = re.compile(r"\b\w*Tensor(?:Like(?:Type)?|SequenceType)?\b(?!\.)")
+_SEQUENCE_OF = re.compile(
+    r"\b(?:List|Sequence|Tuple|Iterable|Iterator|Collection|Set|Dict|Mapping|list|tuple|set|dict)\[[^|]*Tensor"
+)
+_CLASS_NAME = re.compile(r"(?:Optional\[)?((?:\w+\.)*_?[A-Z]\w*)\]?(?: *\| *None)?")
+_NOT_CLASSES = frozenset({"Any", "Callable", "Optional", "Union", "Dict", "List", "Tuple", "Type", "TypeVar", "None"})
+
+
+def element(symbol: str) -> str:
+    """An element of ``symbol``: ``X{}`` -> ``X``, a Tensor's elements are Tensors."""
+    if not symbol:
+        return UNKNOWN
+    if symbol.endswith("{}"):
+        return symbol[:-2]
+    return symbol if symbol == TENSOR else bounded(symbol + "[]")
+
+
+def bounded(symbol: str) -> str:
+    """``symbol``, or what a symbol of such a length stands for."""
+    if len(symbol) <= MAX_LENGTH:
+        return symbol
+    return TENSOR if symbol.startswith("T.") else UNKNOWN
+
+
+@lru_cache(maxsize=20_000)
+def annotation(text: str) -> tuple[str, str]:
+    """(symbol, class name) that an annotation stands for; one of them is "" (or both, when it says nothing).
+
+    >>> annotation("Optional[Tensor]"), annotation("List[torch.Tensor]"), annotation("nn.Linear")
+    (('T', ''), ('T{}', ''), ('', 'nn.Linear'))
+    """
+    text = text.strip().strip("\"'").strip()
+    if "Tensor" in text and _TENSOR_NAME.search(text):
+        if text.startswith(("Callable", "Type[", "type[")):
+            return UNKNOWN, ""
+        # "Union[Tensor, Sequence[Tensor]]" is a Tensor first; "Optional[List[Tensor]]" is a list.
+        return (TENSORS if _SEQUENCE_OF.search(text) and not text.startswith("Union[") else TENSOR), ""
+    found = _CLASS_NAME.fullmatch(text)
+    if found and found[1] not in _NOT_CLASSES:
+        return UNKNOWN, found[1]
+    return UNKNOWN, ""

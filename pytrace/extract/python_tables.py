@@ -1,0 +1,95 @@
+"""What the Python extractor knows about Python and about PyTorch's conventions: tables, a reason per row."""
+
+from __future__ import annotations
+
+import builtins
+import re
+
+#: Operator tokens -> (method, reflected method), from the Python data model.
+BINARY = {
+    "+": ("__add__", "__radd__"),
+    "-": ("__sub__", "__rsub__"),
+    "*": ("__mul__", "__rmul__"),
+    "/": ("__truediv__", "__rtruediv__"),
+    "//": ("__floordiv__", "__rfloordiv__"),
+    "%": ("__mod__", "__rmod__"),
+    "**": ("__pow__", "__rpow__"),
+    "@": ("__matmul__", "__rmatmul__"),
+    "&": ("__and__", "__rand__"),
+    "|": ("__or__", "__ror__"),
+    "^": ("__xor__", "__rxor__"),
+    "<<": ("__lshift__", "__rlshift__"),
+    ">>": ("__rshift__", "__rrshift__"),
+}
+AUGMENTED = {
+    "+=": "__iadd__",
+    "-=": "__isub__",
+    "*=": "__imul__",
+    "/=": "__itruediv__",
+    "//=": "__ifloordiv__",
+    "%=": "__imod__",
+    "**=": "__ipow__",
+    "@=": "__imatmul__",
+    "&=": "__iand__",
+    "|=": "__ior__",
+    "^=": "__ixor__",
+    "<<=": "__ilshift__",
+    ">>=": "__irshift__",
+}
+COMPARISON = {
+    "==": ("__eq__", "__eq__"),
+    "!=": ("__ne__", "__ne__"),
+    "<>": ("__ne__", "__ne__"),
+    "<": ("__lt__", "__gt__"),
+    "<=": ("__le__", "__ge__"),
+    ">": ("__gt__", "__lt__"),
+    ">=": ("__ge__", "__le__"),
+}
+UNARY = {"-": "__neg__", "~": "__invert__", "+": "__pos__"}
+
+#: Builtins that call a method of their first argument.
+BUILTIN_METHODS = {
+    "abs": "__abs__",
+    "bool": "__bool__",
+    "complex": "__complex__",
+    "float": "__float__",
+    "int": "__int__",
+    "iter": "__iter__",
+    "len": "__len__",
+    "reversed": "__reversed__",
+    "round": "__round__",
+}
+
+BUILTINS = frozenset(dir(builtins))
+
+#: Attributes of a Tensor that are no Tensors (numbers, sizes, flags): what is done with them reaches no operator.
+NOT_TENSORS = frozenset({"shape", "dtype", "device", "layout", "ndim", "names", "is_cuda", "requires_grad", "grad_fn"})
+
+#: Properties of TensorBase whose setter does work (torch/csrc/autograd/python_variable.cpp: THPVariable_properties);
+#: assignments to other attributes are kept only where the file defines a setter of that name.
+TENSOR_SETTERS = frozenset({"data", "grad", "real", "imag"})
+
+#: A function whose name begins so answers yes or no: its result, used as a condition, is no Tensor.
+PREDICATE = re.compile(r"(?:^|\.)_?(?:is|has|can|should|supports|use|all|any|isinstance)_\w*\(\)$")
+
+#: Functions that give back one of their arguments (its index), so that the value keeps its type.
+IDENTITY = {
+    "cast": 1,  # typing.cast(type, value)
+    "copy.copy": 0,
+    "copy.deepcopy": 0,
+    "functools.partial": 0,  # calling the result calls the argument
+    "partial": 0,
+    "torch.jit.annotate": 1,  # torch/jit/__init__.py: returns the_value
+    "torch.jit._unwrap_optional": 0,  # torch/jit/__init__.py: asserts and returns x
+}
+
+#: Containers of torch/nn/modules/container.py: an element is (an element of) the first argument.
+CONTAINERS = frozenset({"ModuleList", "Sequential", "ParameterList"})
+
+#: nn.Module methods that make an attribute hold a Tensor (torch/nn/modules/module.py).
+TENSOR_REGISTRATIONS = frozenset({"register_buffer", "register_parameter"})
+
+#: Decorators whose function is a declaration for the type checker, not code that runs.
+DECLARATIONS = frozenset(
+    {"overload", "typing.overload", "_overload", "torch.jit._overload", "torch.jit._overload_method"}
+)

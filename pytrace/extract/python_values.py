@@ -1,0 +1,269 @@
+"""What an expression of a Python file is: nodes to symbols, with the names that the scopes around it give.
+
+``Values`` is the part of the reader that evaluates; it changes nothing but the names that a comprehension binds.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+import tree_sitter_python
+from tree_sitter import Language, Node
+
+from pytrace.extract import python_tables as tables
+from pytrace.extract.python_symbols import TENSOR, UNKNOWN, annotation, bounded, element
+
+DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+_SPACE = re.compile(r"\s+")
+
+#: Kind of expression -> method that says what it is; all other kinds are unknown.
+_EVALUATORS = {
+    "identifier": "_value_identifier",
+    "attribute": "_value_attribute",
+    "call": "_value_call",
+    "subscript": "_value_subscript",
+    "parenthesized_expression": "_value_inner",
+    "await": "_value_inner",
+    "list_splat": "_value_inner",
+    "named_expression": "_value_last",
+    "binary_operator": "_value_either",
+    "boolean_operator": "_value_either",
+    "comparison_operator": "_value_comparison",
+    "unary_operator": "_value_last",
+    "conditional_expression": "_value_conditional",
+    "list": "_value_sequence",
+    "tuple": "_value_sequence",
+    "expression_list": "_value_sequence",
+    "list_comprehension": "_value_comprehension",
+    "generator_expression": "_value_comprehension",
+}
+
+
+class Kinds(NamedTuple):
+    """The grammar's numbers for the kinds of node that are compared often (a number compares faster than a name)."""
+
+    identifier: int
+    attribute: int
+    call: int
+    subscript: int
+    string: int
+    comment: int
+    comparison_operator: int
+    boolean_operator: int
+    parenthesized_expression: int
+    expression_list: int
+    tuple: int
+    pattern_list: int
+    tuple_pattern: int
+    list_pattern: int
+    for_in_clause: int
+
+
+@lru_cache(maxsize=1)
+def language() -> Language:
+    """The Python grammar."""
+    return Language(tree_sitter_python.language())
+
+
+@lru_cache(maxsize=1)
+def kinds() -> Kinds:
+    """The numbers of ``Kinds`` in the installed grammar."""
+    return Kinds(*(language().id_for_node_kind(name, True) or -1 for name in Kinds._fields))
+
+
+def methods_by_kind(table: dict[str, str]) -> list[tuple[int, str]]:
+    """The grammar's numbers for the kinds of a table."""
+    return [(language().id_for_node_kind(kind, True) or -1, method) for kind, method in table.items()]
+
+
+@lru_cache(maxsize=1)
+def _evaluators() -> list[tuple[int, str]]:
+    return methods_by_kind(_EVALUATORS)
+
+
+class Scope:
+    """A module, class or function while its nodes pass by."""
+
+    __slots__ = ("cls", "end", "env", "events", "kind", "qual", "returns", "silent")
+
+    def __init__(self, kind: str, qual: str, end: int, cls: str, env: dict[str, str]) -> None:
+        self.kind = kind  #: "module", "class", "function"; "inner" for what stands inside a function
+        self.qual = qual
+        self.end = end
+        self.cls = cls  #: the class whose instance ``self`` is, "" outside of classes
+        self.env = env
+        self.silent = kind in ("module", "class")  #: whether uses are not recorded here
+        self.events: dict[tuple[str, int], int] = {}
+        self.returns = UNKNOWN
+
+
+class Values:
+    """Evaluates expressions of one file to symbols (``python_symbols``)."""
+
+    def __init__(self, source: bytes) -> None:
+        # Latin-1 maps bytes to characters one to one: offsets of the tree are offsets of this string.
+        self.source = source.decode("latin-1")
+        self.ascii = source.isascii()
+        self.imports: dict[str, str] = {}
+        self.stars: list[tuple[str, int]] = []
+        #: Names that the module's own body gives; what is indented (under try, if) is added when it is met.
+        self.names: set[str] = set()
+        self.scope = Scope("module", "", len(source) + 1, "", {})
+        self.scopes = [self.scope]
+        self.kinds = kinds()
+        self._evaluators = {kind: getattr(self, method) for kind, method in _evaluators()}
+
+    def text(self, node: Node) -> str:
+        """The source of a node, good for names; see ``prose`` for what people read."""
+        return self.source[node.start_byte : node.end_byte]
+
+    def prose(self, text: str) -> str:
+        """Source text on one line, as people read it."""
+        if not self.ascii:
+            text = text.encode("latin-1").decode("utf-8", "replace")
+        return _SPACE.sub(" ", text)
+
+    def value(self, node: Node | None) -> str:
+        """The symbol of an expression; "" when nothing is known."""
+        evaluate = self._evaluators.get(node.kind_id) if node is not None else None
+        return evaluate(node) if evaluate is not None else UNKNOWN
+
+    def lookup(self, name: str) -> str:
+        """The symbol of a plain name: local, import, or name of this module."""
+        value = self.scope.env.get(name)
+        if value is None:
+            value = self.imports.get(name)
+            if value is None:
+                if name in self.names or (self.stars and name not in tables.BUILTINS):
+                    return "." + name
+                return UNKNOWN
+        return value
+
+    def dotted(self, text: str) -> str:
+        """The symbol of ``a.b.c``."""
+        root, _, rest = text.partition(".")
+        base = self.lookup(root)
+        if not base or not rest:
+            return base
+        if base == TENSOR and rest in tables.NOT_TENSORS:
+            return UNKNOWN
+        return bounded(f"{base}.{rest}")
+
+    def annotated(self, text: str) -> str:
+        """The symbol of a value with this annotation."""
+        symbol, name = annotation(text)
+        if not name:
+            return symbol
+        value = self.dotted(name)
+        return value + "()" if value and value[0] in "@." else UNKNOWN
+
+    def arguments(self, call: Node) -> list[Node]:
+        """The arguments of a call, comments left out."""
+        arguments, comment = call.child(1), self.kinds.comment
+        return [c for c in arguments.named_children if c.kind_id != comment] if arguments is not None else []
+
+    def iterate(self, left: Node | None, right: Node | None) -> str:
+        """Bind the targets of a loop; the symbol of what is iterated over, "" when its iteration is of no interest."""
+        if left is None or right is None:
+            return UNKNOWN
+        if right.kind_id == self.kinds.call and left.kind_id != self.kinds.identifier:
+            callee = self.text(right.child(0) or right)
+            if callee in ("zip", "enumerate"):
+                arguments = self.arguments(right)
+                targets = left.named_children
+                if callee == "zip":
+                    for target, argument in zip(targets, arguments):
+                        self.bind(target, element(self.value(argument)))
+                elif len(targets) == 2 and arguments:
+                    self.bind(targets[1], element(self.value(arguments[0])))
+                return UNKNOWN
+        symbol = self.value(right)
+        self.bind(left, element(symbol))
+        return UNKNOWN if symbol.endswith("{}") else symbol
+
+    def bind(self, target: Node, symbol: str) -> None:
+        """Give the names of an assignment target their values."""
+        kind = target.kind_id
+        kinds = self.kinds
+        if kind == kinds.identifier:
+            self.scope.env[self.text(target)] = symbol
+        elif kind in (kinds.pattern_list, kinds.tuple_pattern, kinds.list_pattern):
+            inner = element(symbol)
+            for child in target.named_children:
+                self.bind(child, inner)
+
+    # -- one method per kind of expression ---------------------------------------------------------------------
+
+    def _value_identifier(self, node: Node) -> str:
+        return self.lookup(self.source[node.start_byte : node.end_byte])
+
+    def _value_attribute(self, node: Node) -> str:
+        text = self.source[node.start_byte : node.end_byte]
+        if DOTTED.fullmatch(text):
+            return self.dotted(text)
+        base = self.value(node.child(0))
+        attribute = node.child(2)
+        return bounded(f"{base}.{self.text(attribute)}") if base and attribute is not None else UNKNOWN
+
+    def _value_call(self, node: Node) -> str:
+        callee = node.child(0)
+        if callee is None:
+            return UNKNOWN
+        text = self.text(callee)
+        if text == "super":
+            return "super()"
+        if text in tables.IDENTITY or text.rpartition(".")[2] in tables.CONTAINERS:
+            return self._value_passed(node, text)
+        base = self.value(callee)
+        return bounded(base + "()") if base else UNKNOWN
+
+    def _value_passed(self, node: Node, text: str) -> str:
+        arguments = self.arguments(node)
+        index = tables.IDENTITY.get(text)
+        if index is None:
+            symbol = self.value(arguments[0]) if arguments else UNKNOWN
+            return symbol if symbol.endswith("{}") or not symbol else symbol + "{}"
+        return self.value(arguments[index]) if len(arguments) > index else UNKNOWN
+
+    def _value_subscript(self, node: Node) -> str:
+        return element(self.value(node.child(0)))
+
+    def _value_inner(self, node: Node) -> str:
+        return self.value(node.named_child(0))
+
+    def _value_last(self, node: Node) -> str:
+        return self.value(node.child(node.child_count - 1))
+
+    def _value_either(self, node: Node) -> str:
+        first = self.value(node.child(0))
+        if first == TENSOR:
+            return first
+        second = self.value(node.child(2))
+        return second if second == TENSOR or not first else first
+
+    def _value_comparison(self, node: Node) -> str:
+        operator = node.child(1)
+        return self._value_either(node) if operator is not None and operator.type in tables.COMPARISON else UNKNOWN
+
+    def _value_conditional(self, node: Node) -> str:
+        children = node.named_children
+        if len(children) != 3:
+            return UNKNOWN
+        return self.value(children[0]) or self.value(children[2])
+
+    def _value_sequence(self, node: Node) -> str:
+        for child in node.named_children:
+            symbol = self.value(child)
+            if symbol:
+                return symbol if child.type == "list_splat" else bounded(symbol + "{}")
+        return UNKNOWN
+
+    def _value_comprehension(self, node: Node) -> str:
+        clause = self.kinds.for_in_clause
+        for child in node.named_children:
+            if child.kind_id == clause:
+                self.iterate(child.child_by_field_name("left"), child.child_by_field_name("right"))
+        symbol = self.value(node.named_child(0))
+        return bounded(symbol + "{}") if symbol else UNKNOWN
