@@ -53,6 +53,8 @@ ROWS: tuple[Row, ...] = (
     Row("MAYBE_UNUSED", Action.BLANK, "[[maybe_unused]], torch/csrc"),
     Row("FUNCAPI", Action.BLANK, "__host__ __device__, aten/src/ATen/native/sparse/SparseBinaryOpIntersectionCommon.h"),
     Row("INLINE", Action.BLANK, "inline, aten/src/ATen/native/sparse/SparseBinaryOpIntersectionCommon.h"),
+    Row("VKAPI_ATTR", Action.BLANK, "calling convention, vulkan.h"),
+    Row("VKAPI_CALL", Action.BLANK, "calling convention, vulkan.h"),
     Row("MAYBE_GLOBAL", Action.BLANK, "nothing or __global__"),
     Row("CACHE_ALIGN", Action.BLANK, "alignment of a variable, c10/util and aten/src/ATen/native/cpu"),
     Row("PYBIND11_CONSTINIT", Action.BLANK, "constinit, pybind11/detail/common.h"),
@@ -80,6 +82,10 @@ ROWS: tuple[Row, ...] = (
     Row("C10_DEPRECATED_MESSAGE", Action.BLANK_CALL, "[[deprecated(…)]], c10/util/Deprecated.h"),
     Row("PYTORCH_QNNP_ALIGN", Action.BLANK_CALL, "alignment, qnnpack's common.h"),
     # transparent
+    Row("AT_WRAP", Action.UNWRAP, "its arguments, aten/src/ATen/Dispatch_v2.h"),
+    Row("NO_ROCM", Action.UNWRAP, "its argument on CUDA, aten/src/ATen/cuda/cub.cuh"),
+    Row("C10_LIKELY", Action.BLANK, "its argument, also in `if C10_LIKELY (…)`, c10/macros/Macros.h"),
+    Row("C10_UNLIKELY", Action.BLANK, "its argument, c10/macros/Macros.h"),
     Row("ROCM_HIPCUB", Action.UNWRAP, "its argument on CUDA, aten/src/ATen/cuda/cub.cuh"),
     # members
     Row("TORCH_ARG", Action.FIELD, "a field and its accessors, torch/csrc/api/include/torch/arg.h"),
@@ -95,6 +101,7 @@ BLANK_WORDS: tuple[tuple[bytes, str, str], ...] = (
     (b"__ubsan_ignore_pointer_overflow__", Action.BLANK, "no_sanitize attribute, c10/macros/Macros.h"),
     (b"__ubsan_ignore_function__", Action.BLANK, "no_sanitize attribute, c10/macros/Macros.h"),
     (b"__ubsan_ignore_vptr__", Action.BLANK, "no_sanitize attribute, c10/macros/Macros.h"),
+    (b"__at_align__", Action.BLANK, "alignment of a buffer, aten/src/ATen/cpu/vec/vec_base.h"),
     (b"__FORCE_INLINE", Action.BLANK, "inline, aten/src/ATen/cpu/vec"),
     (b"__attribute__", Action.BLANK_CALL, "GNU attribute; the grammar knows it in some places only"),
     (b"__align__", Action.BLANK_CALL, "CUDA alignment"),

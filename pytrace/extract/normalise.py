@@ -53,6 +53,7 @@ def normalise(source: bytes) -> bytes:
     return bytes(out)
 
 
+_COMMENT = re.compile(rb"/\*.*?\*/", re.DOTALL)
 Replacement = Callable[[re.Match[bytes]], bytes]
 
 
@@ -65,6 +66,12 @@ def _blank_groups(match: re.Match[bytes]) -> bytes:
         if start >= 0:
             blank(text, start - base, end - base)
     return bytes(text)
+
+
+def _blank_comments(match: re.Match[bytes]) -> bytes:
+    """The match without ``/* … */``."""
+    text = match[0]
+    return _COMMENT.sub(lambda m: re.sub(rb"[^\n\\]", b" ", m[0]), text) if b"/*" in text else text
 
 
 def _braces_to_parens(match: re.Match[bytes]) -> bytes:
@@ -85,7 +92,9 @@ _GAPS: tuple[tuple[bytes, re.Pattern[bytes], Replacement], ...] = (
     # `decltype(x){0}`: the grammar has decltype as a type only
     (b"decltype", re.compile(rb"\bdecltype(\([\w.:>-]+\))\{([^{}\n]*)\}"), _decltype_value),
     # unnamed pointer template parameter with a default: `enable_if_t<…>* = nullptr`
-    (b"* = nullptr", re.compile(rb">\s*(\*) = nullptr"), _blank_groups),
+    (b">* =", re.compile(rb">\s*(\*)\s*=\s*nullptr"), _blank_groups),
+    # type parameter whose default is a pointer
+    (b"*>", re.compile(rb"(?:typename|class) \w+ = [\w:]+( ?\*)\s*[,>]"), _blank_groups),
     # explicit instantiation of a class
     (b"template ", re.compile(rb"\n[ \t]*((?:extern )?template)(?= (?:class|struct) )"), _blank_groups),
     # attributes of a lambda
@@ -93,11 +102,21 @@ _GAPS: tuple[tuple[bytes, re.Pattern[bytes], Replacement], ...] = (
     # `offsetof(a, b[0])`: as a plain call
     (b"offsetof", re.compile(rb"\boffsetof\b"), lambda m: b"offset_f"),
     # `typename T::X{}` as an expression
-    (b"typename ", re.compile(rb"[(,=]\s*(typename) [\w:]+(?:<[\w, ]*>)?(?:::\w+)+[({]"), _blank_groups),
+    (b"typename ", re.compile(rb"(?:[(,=]\s*|return )(typename) [\w:]+(?:<[\w, ]*>)?(?:::\w+)+[({]"), _blank_groups),
+    (b"using typename", re.compile(rb"\busing (typename) "), _blank_groups),
     # `inline friend`: the grammar wants friend first
-    (b" friend ", re.compile(rb"((?:inline|constexpr|static) )friend "), _blank_groups),
+    (b" friend ", re.compile(rb"((?:(?:inline|constexpr|static|__\w+__) )+)friend "), _blank_groups),
     # a specialised call operator
     (b"operator()<", re.compile(rb"operator\(\)(<[^<>()]*>)(?=\s*\()"), _blank_groups),
+    (b".template operator", re.compile(rb"\.(template )operator\b"), _blank_groups),
+    # `A::x >= 80 && …` between template arguments: `>` closes them
+    (b"Capability >", re.compile(rb"::\w+Capability( >=?) \d"), lambda m: m[0].replace(b">=", b"==").replace(b">", b"<")),
+    # an operator as an argument
+    (b", <", re.compile(rb", (<=?|>=?)(?=\))"), lambda m: b", " + b"_" * len(m[1])),
+    # `static MACRO(…);`
+    (b"\nstatic ", re.compile(rb"\n(static )(?=[A-Z][A-Z0-9_]{3,}\()"), _blank_groups),
+    # comments in a macro's body end it for the grammar
+    (b"#define", re.compile(rb"\n[ \t]*#define [^\n\\]*(?:\\(?:\r?\n|[^\n])[^\n\\]*)*"), _blank_comments),
     # `enable_if<A::x >= 75>`: the comparison closes the template's arguments
     (b"enable_if", re.compile(rb"enable_if(?:_t)?<[^<>;{}]*?( >=? \d+)\s*(?=>|&&)"), _blank_groups),
     # one macro call after the other among arguments: AT_DISPATCH_SWITCH(…, AT_DISPATCH_CASE(…) AT_DISPATCH_CASE(…))
@@ -116,9 +135,11 @@ def _gaps(out: bytes) -> bytes:
 
 
 _STATEMENT = re.compile(
-    rb"\n[ \t]*([A-Z][A-Z0-9_]{2,})(\((?:[^()\n;{}]|\((?:[^()\n]|\([^()\n]*\))*\))*\))(;?)([ \t]*)(?=\n)"
+    rb"\n[ \t]*([A-Z][A-Z0-9_]{2,})"
+    rb"(\((?:[^()\"';{}\\]|\"(?:[^\"\\\n]|\\.)*\"|\((?:[^();{}\\]|\((?:[^();{}\\]|\([^();{}\\]*\))*\))*\))*\))"
+    rb"(;?)([ \t]*)(?=\n)"
 )
-_NEXT = re.compile(rb"\s*(?:(//|/\*)|(?=[A-Za-z_:~}#/]|\Z))")
+_NEXT = re.compile(rb"\s*(?:(//|/\*)|(?=[A-Za-z_:~}#]|\[\[|\Z))")
 _TYPE = re.compile(
     rb"\s*(?:(?:const|unsigned|signed|void|int|float|double|bool|char|short|long|u?int\d+_t|size_t)\b[^()\"]*"
     rb"|[\w:<>]+\s*[*&]+|[\w:<>]+\s*\(\*?\)\s*\(.*\)|[-<>=!+*/|&^%]{1,2})\s*$",

@@ -14,6 +14,7 @@ import re
 _DIRECTIVE = re.compile(rb"\n[ \t]*#[ \t]*(?:(if|ifdef|ifndef)|elif|else|(endif))\b(?:[^\n\\]|\\\r?\n|\\)*")
 _NOT_NEWLINE = re.compile(rb"[^\n]+")
 _WORD_OPERATOR = re.compile(rb"(?<![A-Za-z0-9_])(?:and|or|not)(?![A-Za-z0-9_])")
+_STRING = re.compile(rb"\"[^\"\n]*\"")
 _OPERATOR = {b"and": b"&& ", b"or": b"||", b"not": b"!  "}
 _SKIPPED = re.compile(rb"(?:\s+|//[^\n]*|/\*.*?\*/|#(?:[^\n\\]|\\\r?\n|\\)*)*", re.DOTALL)
 _NOT_CODE = re.compile(rb"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)'|//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -176,8 +177,10 @@ def _invocation(text: bytes) -> bytes:
 
 
 def _word_operators(out: bytearray, group: Group) -> None:
-    """``and``, ``or``, ``not`` in a condition become operators: the grammar knows no others there."""
+    """``and``, ``or``, ``not`` in a condition become operators, strings numbers: the grammar knows no others there."""
     for start, end in group[:-1]:
         text = bytes(out[start:end])
+        if b'"' in text:
+            out[start:end] = text = _STRING.sub(lambda m: b"0" + b" " * (len(m[0]) - 1), text)
         if b"and" in text or b"or" in text or b"not" in text:
             out[start:end] = _WORD_OPERATOR.sub(lambda m: _OPERATOR[m[0]], text)

@@ -25,8 +25,12 @@ _IS_METAL = re.compile(rb"metal_stdlib|\[\[(?:buffer|thread_position_in_grid|tex
 _DECLARATIONS = re.compile(rb"(?<=\n)@(?:interface|protocol)\b[^;{}\n]*\n.*?\n@end\b", re.DOTALL)
 _IMPLEMENTATION = re.compile(rb"(?<=\n)@implementation\b[^\n{]*(\{[^}]*\})?(.*?)\n(@end)\b", re.DOTALL)
 _DIRECTIVE = re.compile(
-    rb"@(?:synthesize|dynamic|property|class|import|protocol)\b[^;\n]*;|@(?:autoreleasepool|finally)\b"
+    rb"@(?:synthesize|dynamic|property|class|import|protocol|compatibility_alias)\b[^;\n]*;"
+    rb"|@(?:autoreleasepool|finally)\b"
 )
+_ENUM = re.compile(rb"(typedef )?NS_(?:ENUM|OPTIONS)\([ \w]+, *(\w+)\)")
+_COMPILE_TIME = re.compile(rb"@(selector|encode)\(([^()]*)\)")
+_TRAILING_COMMA = re.compile(rb",(?=\s*\))")
 _METHOD = re.compile(rb"(?<=\n)[-+]\s*(\()[^;{}]*?(?=[{;])")
 _QUALIFIER = re.compile(
     rb"\b(?:__block|__weak|__strong|__autoreleasing|__unsafe_unretained|__bridge|_?_?[nN]onnull|_?_?[nN]ullable)\b"
@@ -36,7 +40,7 @@ _AVAILABLE = re.compile(rb"@available\(([^()]*)\)")
 _FOR_IN = re.compile(rb"(\bfor \([^();]*? )in ")
 _BLOCK_TYPE = re.compile(rb"\(\^(?=\s*\w*\s*\))")
 _BLOCK = re.compile(rb"(.)\^([\w:<>*& \t]*)(\((?:[^()]|\([^()]*\))*\))?(\s*)(?=\{)", re.DOTALL)
-_LITERAL = re.compile(rb"@(?=[\"(\d]|true\b|false\b|YES\b|NO\b|(?:try|catch|throw|selector|encode)\b)")
+_LITERAL = re.compile(rb"@(?=[\"(\d-]|true\b|false\b|YES\b|NO\b|(?:try|catch|throw)\b)")
 _AT_OPEN = re.compile(rb"@\{")
 _NAME = re.compile(rb"[A-Za-z_]\w*")
 _SELECTOR = re.compile(rb"([A-Za-z_]\w*)\s*(?::(?!:)|\])")
@@ -64,6 +68,8 @@ def _objective_c(source: bytes) -> bytes:
         source = _IMPLEMENTATION.sub(_implementation, source)
     for pattern in (_DIRECTIVE, _QUALIFIER, _AVAILABILITY):
         source = _spaced(pattern, source)
+    source = _ENUM.sub(_enum, source)
+    source = _COMPILE_TIME.sub(lambda m: b" " + m[1] + b"(" + _space(m[2]) + b")", source)
     source = _AVAILABLE.sub(lambda m: b" available(" + _space(m[1]) + b")", source)
     source = _FOR_IN.sub(lambda m: m[1] + b":  ", source)
     source = _BLOCK_TYPE.sub(b"(*", source)
@@ -82,7 +88,7 @@ def _objective_c(source: bytes) -> bytes:
             _message(out, at)
     for match in reversed(list(_AT_OPEN.finditer(bytes(out)))):
         _dictionary(out, match.start())
-    return bytes(out)
+    return _TRAILING_COMMA.sub(b" ", bytes(out))
 
 
 def _space(text: bytes) -> bytes:
@@ -129,6 +135,12 @@ def _method(match: re.Match[bytes]) -> bytes:
         return _space(match[0])
     head[end] = 0x29
     return bytes(head) if bytes(head).count(b"\n") == match[0].count(b"\n") else _space(match[0])
+
+
+def _enum(match: re.Match[bytes]) -> bytes:
+    """``typedef NS_ENUM(T, X)`` → ``enum X`` at the place of the ``X``."""
+    head = b"enum".rjust(len(match[1] or b"") + 4)
+    return head + b" " * (match.start(2) - match.start() - len(head)) + match[2] + b" "
 
 
 def _block(match: re.Match[bytes]) -> bytes:
