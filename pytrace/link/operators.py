@@ -4,7 +4,9 @@
 
 * ``delegates`` edges of rule ``structured-delegate``: a functional or in-place operator to the structured out= one
   whose kernels it uses, and
-* ``generated_from`` edges of rule ``autogen``: an operator that torchgen makes up to the one whose entry says so.
+* ``generated_from`` edges of rule ``autogen``: an operator that torchgen makes up to the one whose entry says so,
+
+and, through ``pytrace.link.formulas``, the formulas of their derivatives.
 
 Operators of other namespaces come from C++ registrations: ``OperatorTable.add``.
 """
@@ -16,6 +18,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from pytrace.graph import Graph
+from pytrace.link import formulas
 from pytrace.link.context import Context
 from pytrace.link.operator_model import FUNCTION, METHOD, Builder, KernelRef, Operator
 from pytrace.model import EdgeKind, NodeKind
@@ -38,6 +41,7 @@ class OperatorTable:
     def __init__(self, operators: Iterable[Operator] = ()) -> None:
         self.by_name: dict[str, Operator] = {}  #: ``aten::add.Tensor`` -> operator
         self.by_base: dict[str, list[Operator]] = {}  #: ``add`` -> overloads, of any namespace, in order
+        self.formulas = formulas.FormulaTable()  #: derivatives, and which operator uses which
         self._functions: dict[str, tuple[CppOverload, ...]] = {}
         self._methods: dict[str, tuple[CppOverload, ...]] = {}
         for op in operators:
@@ -147,20 +151,27 @@ def link(ctx: Context) -> None:
         operators += builder.build(facts.get("entries", ()))
         for where, line, kind, message in builder.diagnostics:
             ctx.graph.diagnostic(where, line, kind, message)
-    ctx.operators = OperatorTable(operators)
+    ctx.operators = table = OperatorTable(operators)
+    table.formulas = formulas.read(ctx, table.by_name)
     for op in operators:
-        add_node(ctx.graph, op)
+        add_node(ctx.graph, op, autograd=table.formulas.autograd(op) if table.formulas.entries else "")
     for op in operators:
         _add_edges(ctx.graph, op)
+    formulas.add_to_graph(ctx.graph, table.formulas, table.by_name)
 
 
-def add_node(graph: Graph, op: Operator, owner: str = "") -> int:
-    """The node of an operator, with what a reader asks first in ``attrs``."""
-    return graph.shared(NodeKind.OP, op.name, op.file, op.line, owner=owner, attrs=_attrs(op))
+def add_node(graph: Graph, op: Operator, owner: str = "", autograd: str = "") -> int:
+    """The node of an operator, with what a reader asks first in ``attrs``.
+
+    ``autograd`` is how it takes part in autograd (``formula_match.autograd_kind``), "" when that is not known.
+    """
+    return graph.shared(NodeKind.OP, op.name, op.file, op.line, owner=owner, attrs=_attrs(op, autograd))
 
 
-def _attrs(op: Operator) -> dict[str, Any]:
-    attrs: dict[str, Any] = {"schema": op.text, "kind": op.kind, "variants": sorted(op.variants)}
+def _attrs(op: Operator, autograd: str) -> dict[str, Any]:
+    attrs: dict[str, Any] = {
+        "schema": op.text, "kind": op.kind, "variants": sorted(op.variants), "autograd": autograd
+    }  # fmt: skip
     if op.tags:
         attrs["tags"] = sorted(op.tags)
     for key in ("python_module", "structured_inherits", "generated_from", "generated_calls"):

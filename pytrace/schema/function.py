@@ -158,7 +158,7 @@ class Schema:
         returned = [r.annotation for r in self.returns]
         return [a for a in written if a.annotation not in returned]
 
-    def group_key(self, base: str = "") -> tuple[object, ...]:
+    def group_key(self, base: str = "", *, strip_defaults: bool = False) -> tuple[object, ...]:
         """Equal for the functional, in-place, out= and mutable variants of one operator, and only for them.
 
         It is ``FunctionSchema.signature()`` of torchgen: without overload, annotations, out arguments, TensorOptions
@@ -167,14 +167,15 @@ class Schema:
         kwarg_only = self.kwarg_only
         if (at := self.options_index) >= 0:
             kwarg_only = kwarg_only[:at] + kwarg_only[at + len(TENSOR_OPTIONS) :]
-        positional = tuple([a[:3] for a in self.positional])
+        width = 2 if strip_defaults else 3
+        positional: tuple[tuple[object, ...], ...] = tuple([a[:width] for a in self.positional])
         if default := UNGROUPED_DEFAULTS.get(str(self.name)):
-            positional = tuple([(n, t, default.get(n, d)) for n, t, d in positional])
+            positional = tuple([(*a[:2], default[str(a[0])]) if a[0] in default else a for a in positional])
         returns = tuple([r.type for r in self.returns])
         if any(a.is_write for a in self.positional) or self.out:
             returns += tuple([a.type for a in self.mutable_input_returns()])
         name = self.name.name
-        return (base or name.base, name.dunder, positional, tuple([a[:3] for a in kwarg_only]), returns)
+        return (base or name.base, name.dunder, positional, tuple([a[:width] for a in kwarg_only]), returns)
 
 
 #: Defaults that torchgen pretends for the grouping of variants, with its reason

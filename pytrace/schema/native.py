@@ -75,13 +75,49 @@ def argument_type(a: Argument, *, symint: bool, const_ref_mutable: bool = False,
     return _value_type(a.type, symint)
 
 
+def value_type(a: Argument, *, symint: bool = True, tensor_list_ref: bool = False) -> str:
+    """The type in which the public C++ API takes an argument, without const and reference (``remove_const_ref``)."""
+    text = str(a.type)
+    if text == "Tensor[]":
+        return "at::ITensorListRef" if tensor_list_ref else "at::TensorList"
+    if text == "Tensor?[]":
+        return "c10::List<::std::optional<at::Tensor>>"
+    if text == "Tensor?" and a.is_write:
+        return "at::Tensor"  # "TODO: fix this discrepancy" in torchgen/api/cpp.py
+    return _value_type(a.type, symint)
+
+
+def return_value_type(r: Argument) -> str:
+    """The type of one return, without reference."""
+    return f"::std::vector<{_value_type(r.type.elem, True)}>" if r.type.is_list else _value_type(r.type, True)
+
+
+def return_names(schema: Schema) -> list[str]:
+    """What generated code calls the returns: ``self``, the out argument, their own name, ``result``, ``result1``.
+
+    The rule is ``return_names`` in torchgen/api/cpp.py.
+    """
+    names = []
+    arguments = {a.name for a in schema.arguments}
+    for i, r in enumerate(schema.returns):
+        if schema.name.name.inplace:
+            names.append("self")
+        elif i < len(schema.out):
+            names.append(schema.out[i].name)
+        elif r.name:
+            names.append(f"{r.name}_return" if r.name in arguments else r.name)
+        else:
+            names.append("result" if len(schema.returns) == 1 else f"result{i}")
+    return names
+
+
 def returns_type(returns: Sequence[Argument], *, const_ref_mutable: bool = False) -> str:
     """The return type of a kernel; SymInt is always returned as such."""
     if not returns:
         return "void"
     types = []
     for r in returns:
-        value = f"::std::vector<{_value_type(r.type.elem, True)}>" if r.type.is_list else _value_type(r.type, True)
+        value = return_value_type(r)
         if str(r.type) == "Tensor" and r.is_write:
             value = f"const {value} &" if const_ref_mutable else f"{value} &"
         types.append(value)
