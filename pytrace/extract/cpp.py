@@ -174,7 +174,8 @@ class _Reader:
         self.original = original
         self.captures = captures
         self.has_error = has_error
-        self.newlines = [m.start() for m in re.finditer("\n", text)]
+        # lines are those of the original: normalisation may move a newline by a few columns
+        self.newlines = [m.start() for m in re.finditer("\n", original)]
         self.preprocessor = PreprocessorGuards(original)
         self.strings: dict[str, str] = {}
 
@@ -840,7 +841,7 @@ class _Reader:
 
     def _invocations(self) -> list[tuple[str, str, int, str, str]]:
         """Macro calls that stand at file, namespace or class level."""
-        rows, text = [], self.text
+        rows, text = [], self.original
         starts = [s[0] for s in self.spans]
         ends: list[int] = []
         furthest = 0
