@@ -1,0 +1,301 @@
+"""What one C++ file gives to Python by hand: method tables, property tables, types, modules, pybind11 definitions.
+
+Called once for every C++ file; a file that holds none of the key words costs one search. The text is read, not the
+tree: tables are initialiser lists, and in the code templates (``tools/autograd/templates``) they hold ``${…}``, which
+no grammar reads.
+
+``extract`` returns {} or {"bindings": …} with
+
+==============  ======================================================================================================
+``tables``      (name, kind, line, rows, line of ``${py_method_defs}`` or 0); kind ``methods``, ``properties`` or
+                ``slots``; rows are (Python name, line, C++ function, C++ setter)
+``types``       (variable, ``tp_name``, line, names that its initialiser mentions)
+``modules``     (module name of a ``PyModuleDef``, line, names that its initialiser mentions)
+``fills``       (target, table): ``addPyMethodDefs(target, table)``, ``T.tp_methods = target.data()``,
+                ``target[0] = accessor()[0]``, ``gather…(target)`` and ``target.assign(table…)``
+``accessors``   (function, table) for a function whose body is ``return table;``
+``renames``     (name, new name, line): the pairs with which a method table is given aliases
+``definitions`` (owner, Python name, line, C++ function or "", how): pybind11's ``m.def``, ``.def`` of a class
+``namespaces``  the namespaces that the file opens
+``sharded``     whether the file is a template of which several are made (``${shard_id}``)
+==============  ======================================================================================================
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+
+from tree_sitter import Tree
+
+from pytrace.model import Facts
+
+#: Bytes without which a file binds nothing.
+_KEYWORDS = (b"PyMethodDef", b"PyGetSetDef", b"PyTypeObject", b"PyModuleDef", b"py::", b"pybind11")
+_TABLE = re.compile(
+    r"\b(PyMethodDef|PyGetSetDef|PyMappingMethods|PySequenceMethods)\b(?:\s*,\s*\d+)?\s*>?\s+"
+    r"(\w+)\s*(?:\[[^\]]*\])?\s*=?\s*\{"
+)
+_OBJECT = re.compile(r"\b(PyTypeObject|PyModuleDef)\s+(\w+)\s*=?\s*\{")
+_TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/|[{}()]|,', re.DOTALL)
+_COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_NAME = re.compile(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*")
+_QUOTED = re.compile(r'"([^"\\\n]*)"')
+_ADD = re.compile(r"\bTHPUtils_addPyMethodDefs\(\s*(\w+)\s*,\s*([^;]*?)\)\s*;", re.DOTALL)
+_SET = re.compile(r"\b(\w+)\.(?:tp_methods|tp_getset)\s*=\s*(\w+)")
+_SLOT = re.compile(r"\b(\w+)\[\d+\]\s*=\s*([\w:]+)\(\)\[\d+\]")
+_GATHER = re.compile(r"\b(gather\w+?)\(\s*(\w+)\s*\)\s*;")
+_ASSIGN = re.compile(r"\b(\w+)\.(?:assign|insert)\(\s*(?:\1\.end\(\)\s*,\s*)?(\w+)\s*,")
+_GATHERER = re.compile(r"\bvoid\s+(gather\w+?)(?:\$\{\w+\})?\(\s*std::vector<PyMethodDef>\s*&\s*(\w+)\s*\)\s*\{")
+_ACCESSOR = re.compile(r"\bPyMethodDef\s*\*\s*(\w+)\(\)\s*\{\s*return\s+(?:std::data\()?(\w+)\)?\s*;")
+_NAMESPACE = re.compile(r"^\s*namespace\s+([\w:]+)\s*\{", re.MULTILINE)
+_RENAMES = re.compile(
+    r"std::pair<\s*const char\s*\*\s*,\s*const char\s*\*\s*>\s*,?\s*\d*\s*>\s*\w+\s*\{(.*?)\}\s*\}\s*\}", re.DOTALL
+)
+_PAIR = re.compile(r'\{\s*"(\w+)"\s*,\s*"(\w+)"')
+_TEMPLATE_ROWS = "${py_method_defs}"
+
+#: Names around a C function in a table: casts and wrappers that call it (torch/csrc/utils/pycfunction_helpers.h,
+#: tools/autograd/templates/python_variable_methods.cpp).
+_WRAPPERS = frozenset(
+    (
+        *("castPyCFunctionWithKeywords", "TypeError_to_NotImplemented_"),
+        *("reinterpret_cast", "static_cast", "const_cast", "std::data", "void", "nullptr", "NULL"),
+        *("PyCFunction", "PyCFunctionWithKeywords", "getter", "setter", "lenfunc", "binaryfunc", "ternaryfunc"),
+        *("objobjargproc", "ssizeargfunc", "ssizeobjargproc", "objobjproc"),
+    )
+)
+
+#: Slots of the tables of protocols, in the order of the C structs (Include/cpython/object.h), and what Python calls
+#: them; a C function may stand for two methods.
+_SLOTS = {
+    "PyMappingMethods": (("__len__",), ("__getitem__",), ("__setitem__", "__delitem__")),
+    "PySequenceMethods": (
+        *(("__len__",), ("__add__",), ("__mul__",), ("__getitem__",), ()),
+        *(("__setitem__",), (), ("__contains__",)),
+    ),
+}
+
+
+def extract(tree: Tree, source: bytes) -> Facts:
+    """The bindings of one file (see the module's docstring); {} when it has none.
+
+    ``tree`` is not needed today; the signature is that of all extractors that share the tree of a C++ file.
+    """
+    if not any(word in source for word in _KEYWORDS):
+        return {}
+    facts = _File(source).read()
+    return {"bindings": facts} if any(facts.values()) else {}
+
+
+class _File:
+    """One file's text, and the lines of its offsets."""
+
+    def __init__(self, source: bytes) -> None:
+        self.text = source.decode("latin-1")
+        self._starts = [found.end() for found in re.finditer("\n", self.text)]
+
+    def line(self, offset: int) -> int:
+        return bisect_right(self._starts, offset) + 1
+
+    def read(self) -> Facts:
+        facts: Facts = {}
+        text = self.text
+        if "PyMethodDef" in text or "PyGetSetDef" in text or "PyTypeObject" in text or "PyModuleDef" in text:
+            facts["tables"] = list(self._tables())
+            facts["types"], facts["modules"] = self._objects()
+            facts["fills"] = list(self._fills())
+            facts["accessors"] = [(m[1], m[2]) for m in _ACCESSOR.finditer(text)]
+            facts["renames"] = list(self._renames())
+        facts["definitions"] = list(_Pybind(self).read()) if "py::" in text or "pybind11::" in text else []
+        facts = {key: value for key, value in facts.items() if value}
+        if facts:
+            facts["namespaces"] = sorted(set(_NAMESPACE.findall(text)))
+            if "${shard_id}" in text:
+                facts["sharded"] = True
+        return facts
+
+    def initialiser(self, opening: int) -> tuple[int, list[tuple[int, int]]]:
+        """(offset behind the brace that closes the one at ``opening``, ranges of its items)."""
+        depth, start, items = 0, opening + 1, []
+        for token in _TOKEN.finditer(self.text, opening):
+            c = token[0]
+            if c in "{(":
+                depth += 1
+            elif c in "})":
+                depth -= 1
+                if depth == 0:
+                    items.append((start, token.start()))
+                    return token.end(), items
+            elif c == "," and depth == 1:
+                items.append((start, token.start()))
+                start = token.end()
+        return len(self.text), items
+
+    def _tables(self) -> Iterator[tuple[str, str, int, list[tuple[str, int, str, str]], int]]:
+        for found in _TABLE.finditer(self.text):
+            end, items = self.initialiser(found.end() - 1)
+            slots = _SLOTS.get(found[1])
+            rows: list[tuple[str, int, str, str]] = []
+            if slots is not None:
+                for names, (start, stop) in zip(slots, items):
+                    item = _plain(self.text[start:stop])
+                    where = self.line(start + _blank(self.text, start))
+                    rows += [(name, where, function, "") for name in names if (function := _function(item))]
+                kind = "slots"
+            else:
+                kind = "methods" if found[1] == "PyMethodDef" else "properties"
+                rows = list(self._rows(kind, items, found.end() - 1))
+            placeholder = self.text.find(_TEMPLATE_ROWS, found.end(), end)
+            line = self.line(found.start())
+            yield found[2], kind, line, rows, self.line(placeholder) if placeholder >= 0 else 0
+
+    def _rows(self, kind: str, items: list[tuple[int, int]], opening: int) -> Iterator[tuple[str, int, str, str]]:
+        first = _plain(self.text[slice(*items[0])]) if items else ""
+        if first.startswith('"'):  # one definition, not an array: {"name", function, …}
+            parts = [_plain(self.text[a:b]) for a, b in items]
+            yield parts[0].strip('"'), self.line(opening), _function(parts[1]) if len(parts) > 1 else "", ""
+            return
+        for start, _ in items:
+            brace = self.text.find("{", start)
+            if brace < 0:
+                continue
+            _, cells = self.initialiser(brace)
+            parts = [_plain(self.text[a:b]) for a, b in cells]
+            name = _QUOTED.match(parts[0]) if parts else None
+            if name is None:
+                nested = self.text.find("{", brace + 1)  # std::array<PyMethodDef, 1> x = {{{"name", …}}};
+                if nested >= 0 and parts and parts[0].startswith("{"):
+                    _, inner = self.initialiser(brace)
+                    yield from self._rows(kind, inner, brace)
+                continue
+            at = self.line(self.text.index('"', brace))
+            function = _function(parts[1]) if len(parts) > 1 else ""
+            # The third cell of a method is its flags.
+            yield name[1], at, function, _function(parts[2]) if kind == "properties" and len(parts) > 2 else ""
+
+    def _objects(self) -> tuple[list[tuple[str, str, int, list[str]]], list[tuple[str, int, list[str]]]]:
+        types, modules = [], []
+        for found in _OBJECT.finditer(self.text):
+            end, _ = self.initialiser(found.end() - 1)
+            body = _plain(self.text[found.end() : end])
+            name = _QUOTED.search(body)
+            if name is None:
+                continue
+            mentioned = sorted(set(_NAME.findall(_QUOTED.sub("", body))) - _WRAPPERS)
+            if found[1] == "PyTypeObject":
+                types.append((found[2], name[1], self.line(found.start()), mentioned))
+            else:
+                modules.append((name[1], self.line(found.start()), mentioned))
+        return types, modules
+
+    def _fills(self) -> Iterator[tuple[str, str]]:
+        text = self.text
+        for found in _ADD.finditer(text) if "addPyMethodDefs" in text else ():
+            names = [n for n in _NAME.findall(found[2]) if n not in _WRAPPERS]
+            if names:
+                yield found[1], names[-1]
+        if "tp_methods" in text or "tp_getset" in text:
+            for found in _SET.finditer(text):
+                yield found[1], found[2]
+        if "()[" in text:
+            for found in _SLOT.finditer(text):
+                yield found[1], found[2]
+        if "gather" not in text:
+            return
+        for found in _GATHER.finditer(text):
+            yield found[2], found[1]
+        for found in _GATHERER.finditer(text):
+            end, _ = self.initialiser(found.end() - 1)
+            for inner in _ASSIGN.finditer(text, found.end(), end):
+                yield found[1], inner[2]
+
+    def _renames(self) -> Iterator[tuple[str, str, int]]:
+        if "ml_name" in self.text:
+            for found in _RENAMES.finditer(self.text):
+                for pair in _PAIR.finditer(self.text, found.start(), found.end()):
+                    yield pair[1], pair[2], self.line(pair.start())
+
+
+#: Where pybind11 code says something: a definition, a class, a submodule, an import.
+_ANCHOR = re.compile(r'\.\s*(?P<how>def\w*)\(\s*"(?P<name>[\w.]+)"|\b\w*class_\s*<|\benum_\s*<|\bmodule_?::import\(')
+_BEFORE = re.compile(r"(\w+)\s*$")
+_ASSIGNED = re.compile(r"(\w+)\s*(?:=\s*|\()(?:(?:py|pybind11)::)?$")
+_CLASS = re.compile(r'[^;{}"]*?>\s*(\w+)?\s*[({]\s*(\w+)(?:\.ptr\(\))?\s*,\s*"(\w+)"')
+_IMPORTED = re.compile(r'module_?::import\(\s*"([\w.]+)"')
+_DEFINED_BY = re.compile(
+    r"\s*,\s*&?\s*(?:(?:py|pybind11)::(?:cpp_function|overload_cast|init|call_guard)\b[^(]*\(\s*)*&?\s*([A-Za-z_][\w:]*)"
+)
+#: Variables that hold ``torch._C`` where nothing else is said (``initModule`` in torch/csrc/Module.cpp hands it on).
+_ROOT_MODULE = "torch._C"
+_NEAR = 80  #: characters before an anchor that may name a variable
+
+
+class _Pybind:
+    """Follows module variables and class chains through a file, top to bottom."""
+
+    def __init__(self, file: _File) -> None:
+        self.file = file
+        self.text = file.text
+        self.owners: dict[str, str] = {}
+        self.chain = _ROOT_MODULE
+
+    def read(self) -> Iterator[tuple[str, str, int, str, str]]:
+        """(owner, name, line, C++ function, how) of every definition."""
+        text = self.text
+        for found in _ANCHOR.finditer(text):
+            start = found.start()
+            before = text[max(0, start - _NEAR) : start]
+            if found["how"]:
+                yield from self._definition(found, before)
+            elif found[0].endswith("import("):
+                imported = _IMPORTED.match(text, start)
+                assigned = _ASSIGNED.search(before)
+                if imported and assigned:
+                    self.owners[assigned[1]] = imported[1]
+            else:
+                yield from self._class(found, before)
+
+    def _definition(self, found: re.Match[str], before: str) -> Iterator[tuple[str, str, int, str, str]]:
+        receiver = _BEFORE.search(before)
+        how, name = found["how"], found["name"]
+        if how == "def_submodule":
+            parent = self.owners.get(receiver[1], _ROOT_MODULE) if receiver else _ROOT_MODULE
+            assigned = _ASSIGNED.search(before[: receiver.start()]) if receiver else None
+            if assigned:
+                self.owners[assigned[1]] = f"{parent}.{name}"
+            return
+        # ``m.def(…).def(…)`` goes on with m, ``py::class_<…>(m, "X").def(…)`` with X.
+        if receiver:
+            self.chain = self.owners.get(receiver[1], _ROOT_MODULE)
+        function = _DEFINED_BY.match(self.text, found.end())
+        cpp = function[1] if function and function[1] not in ("py", "pybind11") else ""
+        yield self.chain, name, self.file.line(found.start("name")), "" if cpp.startswith("py::") else cpp, how
+
+    def _class(self, found: re.Match[str], before: str) -> Iterator[tuple[str, str, int, str, str]]:
+        head = _CLASS.match(self.text, found.end())
+        if head is None:
+            return
+        owner = self.owners.get(head[2], _ROOT_MODULE)
+        self.chain = f"{owner}.{head[3]}"
+        assigned = _ASSIGNED.search(before)
+        for variable in (head[1], assigned[1] if assigned else None):
+            if variable:
+                self.owners[variable] = self.chain
+        yield owner, head[3], self.file.line(head.start(3)), "", "class"
+
+
+def _plain(text: str) -> str:
+    """Text without comments, stripped."""
+    return _COMMENT.sub(lambda m: m[1] or " ", text).strip()
+
+
+def _blank(text: str, start: int) -> int:
+    return len(text[start:]) - len(text[start:].lstrip())
+
+
+def _function(cell: str) -> str:
+    """The C++ function that a cell of a table names, through casts and wrappers; "" for ``nullptr``."""
+    names = [name for name in _NAME.findall(cell) if name not in _WRAPPERS]
+    return names[0] if names else ""
