@@ -6,6 +6,7 @@ and its like) are in no file of the tree: those come from the YAML (``link/opera
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,6 +24,9 @@ FALLBACK = "fallback"
 #: What the dispatcher puts in the table for ``CppFunction::makeFallthrough()`` and its like
 #: (``aten/src/ATen/core/boxing/KernelFunction.cpp``).
 _MADE_KERNELS = {"fallthrough": "c10::fallthrough_kernel", "not-supported": "c10::named_not_supported_kernel"}
+
+#: Macros that ``registration_functions`` and ``registration_library`` read as they stand.
+_KEPT = re.compile(r"TORCH_(?:FN|FN_TYPE|SELECTIVE_\w+)$")
 
 #: Longest text of a registered expression that is kept.
 _LONGEST = 240
@@ -65,8 +69,8 @@ def _calls(ctx: Context, path: str, facts: dict[str, Any]) -> Iterator[tuple[Lib
 
 
 def _expand(ctx: Context, path: str, text: str, line: int) -> str:
-    """``text``, which begins with a macro call, fully expanded as the preprocessor would at this line; "" if it is none."""
-    return ctx.macros.expand(path, text, line)
+    """``text``, which begins with a macro call, as the preprocessor would leave it at this line; "" when it cannot be."""
+    return ctx.macros.expand(path, text, line, _KEPT)
 
 
 def expanded(ctx: Context, path: str, call: LibraryCall) -> list[LibraryCall]:
