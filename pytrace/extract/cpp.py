@@ -10,7 +10,9 @@ classes     rows of ``Class``
 usings      (kind, name, target, scope): using declarations, aliases, typedefs, namespace aliases
 includes    included paths as written
 defines     rows of macros.Define
+constants   (name, value, conditional): macros that are plainly true or false
 invocations (name, arguments, line, scope, guard): macro calls at file, namespace or class level
+environments {function: {name: type expression}} of functions with possible macro calls
 globals     (name, type): variables and constants of a namespace
 prototypes  (name, scope, parameters): declarations without a body (they hold the default arguments)
 errors      number of ERROR nodes' presence: 0 or 1
@@ -111,16 +113,48 @@ def extract(source: bytes) -> Facts:
     facts = structure(tree, clean, source.decode("latin-1"))
     facts.update(registrations.extract(tree, clean))
     facts.update(cbindings.extract(tree, clean))
-    facts["defines"] = [tuple(d) for d in macros.defines(source)]
+    rows = macros.defines(source)
+    if rows:
+        facts["defines"] = rows
+        constants = _constants(rows, source.decode("latin-1"))
+        if constants:
+            facts["constants"] = constants
     return facts
 
 
-def structure(tree: Tree, clean: bytes, original: str) -> Facts:
-    """The part of the facts that comes from the query."""
+def _constants(rows: list[tuple[str, tuple[str, ...] | None, str | None, int]], text: str) -> list[tuple[str, bool, bool]]:
+    """(name, value, conditional) of the macros that are plainly true or false: what ``#if NAME()`` decides for every build."""
+    found = [(name, body, line) for name, parameters, body, line in rows if not parameters and body in ("true", "false", "0", "1")]
+    if not found:
+        return []
+    guards = PreprocessorGuards(text)
+    starts = [0, *(m.end() for m in re.finditer("\n", text))]
+    return [(name, body in ("true", "1"), bool(guards.at(starts[line - 1]))) for name, body, line in found]
+
+
+def structure(tree: Tree, clean: bytes, original: str, outer: list[dict[str, str]] | None = None) -> Facts:
+    """The part of the facts that comes from the query.
+
+    ``outer``: for each function of the text the type expressions of the names that it sees from outside (a macro's
+    expansion sees the locals of the function that it stands in).
+    """
     from tree_sitter import QueryCursor
 
     captures = QueryCursor(_query()).captures(tree.root_node)
-    return _Reader(clean.decode("latin-1"), original, captures, tree.root_node.has_error).read()
+    return _Reader(clean.decode("latin-1"), original, captures, tree.root_node.has_error, outer or []).read()
+
+
+def bodies(texts: list[str], outer: list[dict[str, str]]) -> list[list[Call]]:
+    """The calls of each of ``texts``, statements as they would stand in a function that sees the names of ``outer``."""
+    source = "\n".join(f"void expansion_{n}() {{ {t.replace(chr(10), ' ')} ; }}" for n, t in enumerate(texts)).encode("latin-1", "replace")
+    clean = normalise(source)
+    facts = structure(parser().parse(clean), clean, source.decode("latin-1"), outer)
+    found: list[list[Call]] = [[] for _ in texts]
+    numbers = [int(f[0].rpartition("_")[2]) if f[0].startswith("expansion_") else -1 for f in facts.get("functions", ())]
+    for row in facts.get("calls", ()):
+        if numbers[row[0]] >= 0:
+            found[numbers[row[0]]].append(Call(*row))
+    return found
 
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.M)
@@ -169,8 +203,9 @@ _ASSIGN_MARKS = frozenset("+= -= *= /= &= |= ^= <<= >>= %=".split())
 class _Reader:
     """One pass over the captures of one file."""
 
-    def __init__(self, text: str, original: str, captures: dict[str, list[Node]], has_error: bool) -> None:
+    def __init__(self, text: str, original: str, captures: dict[str, list[Node]], has_error: bool, outer: list[dict[str, str]]) -> None:
         self.text = text
+        self.outer = outer
         self.original = original
         self.captures = captures
         self.has_error = has_error
@@ -198,6 +233,7 @@ class _Reader:
             "includes": _INCLUDE.findall(self.original),
             "prototypes": self.prototypes,
             "globals": self.globals,
+            "environments": self.environments,
             "invocations": self._invocations(),
             "errors": int(self.has_error),
         }
@@ -460,6 +496,8 @@ class _Reader:
             env = environments.get(owner)
             if env is None:
                 env = environments[owner] = dict(environments.get(stack[-2], {})) if len(stack) > 1 else {}
+                if owner < len(self.outer):
+                    env.update(self.outer[owner])
                 for type_text, name, _ in function.parameters:
                     if name:
                         env[name] = self.shared("T" + type_text)
@@ -486,6 +524,8 @@ class _Reader:
             else:
                 guard = guard_text
             self._emit(what, node, owner, self.shared(guard), env, starts, launches, out)
+        # what a macro call in a body may see of the names around it
+        self.environments = {c.function: environments[c.function] for c in out if c.raw}
         return out
 
     def _emit(

@@ -50,6 +50,9 @@ BINARY = {
     "|=": ("bitwise_or_", ()),
     "^=": ("bitwise_xor_", ()),
 }
+#: Namespaces whose functions call the operator: the public API, ``at::symint::foo<T>`` (torchgen/gen.py: Functions.h),
+#: redispatching (RedispatchFunctions.h), the C++ frontend's copies (tools/autograd/gen_variable_factories.py).
+OPERATOR_NAMESPACES = frozenset(("", "at", "torch", "symint", "at::symint", "redispatch", "at::redispatch", "torch::autograd"))
 #: Namespaces of generated functions that call one key's kernel directly (torchgen/gen.py: DispatchKeyFunctions.h).
 DIRECT = {
     "at::cpu": "CPU",
@@ -81,12 +84,13 @@ class Resolver:
         self.functions: FunctionTable = ctx.functions
         self.operators = ctx.operators
         self.stubs = ctx.stubs
+        self.macros = ctx.macros
         self.types = Types(ctx.functions, ctx.operators)
         self.op_nodes = {o: n for o in ctx.operators.by_name if (n := ctx.graph.find(NodeKind.OP, o)) is not None}
         self.kernels_of: dict[tuple[str, str], list[int]] = ctx.kernels_of
         self.unambiguous = ctx.operators.by_ops_struct
         self.op_method_names = {n for n, ops in ctx.operators.by_cpp_name.items() if any("method" in o.variants for o in ops)}
-        self._chosen: dict[tuple[str, bool, tuple[str, ...]], list[str]] = {}
+        self._chosen: dict[tuple[str, bool, tuple[str, ...], bool], list[str]] = {}
         self.libraries: dict[tuple[str, str], None] = {}
 
     def resolve(self, path: str, facts: Facts) -> tuple[list[Row], list[tuple[str, str, int, str]], list[tuple[int, str, int, str, str]]]:
@@ -98,6 +102,8 @@ class Resolver:
         symbols = self.functions.by_file.get(path, [])
         handlers = {"f": self._call, "m": self._method, "k": self._launch, "n": self._construct, "r": self._reference, "t": self._reference, "b": self._binary}
         for call in facts.get("calls", ()):
+            if call[4] and self.macros.is_dead(call[4]):
+                continue
             self.symbol = symbols[call[0]]
             handlers[call[1]](call)
         return self._unique(), self.lost, self.library_calls
@@ -148,6 +154,9 @@ class Resolver:
         elif bare in self.stubs:
             self._stub(bare, call)
             return
+        if not head and self.symbol.owner in ("at::Tensor", "at::TensorBase") and self.operators.methods(bare):
+            self._tensor_method(bare, call)
+            return
         symbols = self.functions.lookup(name, scope, path)
         if symbols and not (head in ("at", "torch") and self._operator(bare, call)):
             self._to_symbols(self._choose(symbols, call), "call", call)
@@ -157,7 +166,7 @@ class Resolver:
         if bare in self.stubs:
             self._stub(bare, call)
             return
-        if head in ("", "at", "torch", "::at", "redispatch", "at::redispatch") and self._operator(bare, call):
+        if head in OPERATOR_NAMESPACES and self._operator(bare, call, bool(head)):
             return
         owners = self.functions.class_names(name, scope, path)
         if owners:
@@ -169,9 +178,12 @@ class Resolver:
         elif head == "at" and bare not in self.functions.by_bare:
             self.lost.append(("call", name, call[3], "no operator and no definition of this name"))  # type: ignore[arg-type]
 
-    def _operator(self, bare: str, call: Sequence[object]) -> bool:
-        """Resolve ``at::bare(…)``; False when there is no operator with a function of this name."""
-        chosen = self._overloads(bare, False, self._kinds(call[5]))  # type: ignore[arg-type]
+    def _operator(self, bare: str, call: Sequence[object], qualified: bool = True) -> bool:
+        """Resolve ``at::bare(…)``; False when there is no operator with a function of this name.
+
+        Without ``at::`` the name may be anything (``isnan`` of a float): then the arguments must fit.
+        """
+        chosen = self._overloads(bare, False, self._kinds(call[5]), qualified)  # type: ignore[arg-type]
         if chosen:
             self._to_operators(chosen, "operator-call", call)
         return bool(chosen)
@@ -213,9 +225,12 @@ class Resolver:
             fitting = own or fitting
         return fitting
 
-    def _overloads(self, name: str, as_method: bool, kinds: tuple[str, ...]) -> list[str]:
-        """Full names of the operators that ``at::name(…)`` or ``x.name(…)`` means with arguments of these kinds."""
-        key = (name, as_method, kinds)
+    def _overloads(self, name: str, as_method: bool, kinds: tuple[str, ...], surely: bool = True) -> list[str]:
+        """Full names of the operators that ``at::name(…)`` or ``x.name(…)`` means with arguments of these kinds.
+
+        ``surely``: it is known to be one of them, so that something is returned even if nothing fits.
+        """
+        key = (name, as_method, kinds, surely)
         found = self._chosen.get(key)
         if found is not None:
             return found
@@ -227,7 +242,7 @@ class Resolver:
                 best, chosen = value, [operator.name]
             elif value == best < IMPOSSIBLE and operator.name not in chosen:
                 chosen.append(operator.name)
-        if not chosen and rows:
+        if not chosen and rows and surely:
             # the count or a kind does not fit: our view of the arguments is wrong, not the program
             fitting = [o.name for o, s, _ in rows if s.accepts_count(len(kinds))]
             chosen = list(dict.fromkeys(fitting or [o.name for o, _, _ in rows]))

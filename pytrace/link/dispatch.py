@@ -31,9 +31,15 @@ def link(ctx: Context) -> None:
                 )
     for op in ctx.operators.by_name.values():
         delegate = op.structured_delegate
+        src = ctx.graph.find(NodeKind.OP, op.name)
+        line = op.lines.get("structured_delegate", op.line)
         for key, ref in op.inherited.items():
-            ids = ctx.kernels_of.get((delegate, key)) if delegate else None
-            ctx.kernels_of.setdefault((op.name, key), ids or _kernels(ctx, op, ref)[0])
+            if (op.name, key) in ctx.kernels_of or src is None:
+                continue
+            ids = (ctx.kernels_of.get((delegate, key)) if delegate else None) or _kernels(ctx, op, ref)[0]
+            ctx.kernels_of[op.name, key] = ids
+            for dst in ids:
+                ctx.graph.edge(src, dst, EdgeKind.DISPATCHES, key, rule="structured-delegate", file=op.file, line=line, candidates=len(ids))
 
 
 def _kernels(ctx: Context, op: Operator, ref: KernelRef) -> tuple[list[int], str]:

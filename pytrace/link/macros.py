@@ -25,6 +25,9 @@ KEPT = re.compile(
     r"|TORCH_(?:CHECK|WARN|INTERNAL_ASSERT|FN|SELECTIVE)\w*$"  # say nothing about kernels
     r"|C10_\w+$|GPU_LAMBDA$|VMAP_SUPPORT2?$"
 )
+#: Macros that check and report: what they call is the reporting.
+REPORTING = re.compile(r"CHECK|ASSERT|ENFORCE|WARN|LOG|DEBUG|DUMP|THROW|_ERROR|EXPECT_|RECORD_FUNCTION|UNLIKELY|LIKELY")
+_PLAIN_IF = re.compile(r"#if (\w+)(?:\(\))?$")
 #: An expansion without any of these defines and registers nothing.
 _DEFINES = re.compile(r"\{|_DISPATCH\s*\(|TORCH_LIBRARY")
 
@@ -45,6 +48,25 @@ class MacroTable:
                 self.own.setdefault(path, {}).setdefault(define.name, []).append(define)
                 self.by_name.setdefault(define.name, []).append((path, define))
         self.includes = Includes(sources)
+        self._dead: dict[str, bool] = {}
+        self._constants = _constants(ctx)
+
+    def is_dead(self, guard: str) -> bool:
+        """Whether no build compiles what stands under this guard: an ``#if NAME()`` whose macro the tree defines once
+        and for all as false, or the ``#else`` of a true one.
+        """
+        if "#" not in guard:
+            return False
+        found = self._dead.get(guard)
+        if found is None:
+            found = self._dead[guard] = any(self._never(part) for part in guard.split(" && ") if part.startswith("#"))
+        return found
+
+    def _never(self, condition: str) -> bool:
+        negated = condition.startswith("#else of ")
+        plain = _PLAIN_IF.match(condition.removeprefix("#else of "))
+        value = self._constants.get(plain[1]) if plain else None
+        return value is not None and value == negated
 
     def lookup(self, path: str, name: str, line: int = 0) -> macros.Define | None:
         """The definition of ``name`` that holds in ``path`` at ``line``; None when the file sees none."""
@@ -75,14 +97,65 @@ class MacroTable:
             return ""
 
 
+def _constants(ctx: Context) -> dict[str, bool]:
+    """Macros with one unconditional value in the whole tree and no other definition."""
+    values: dict[str, set[bool]] = {}
+    counts: dict[str, int] = {}
+    for _, facts in ctx.files.values():
+        for row in facts.get("defines", ()):
+            counts[row[0]] = counts.get(row[0], 0) + 1
+        for name, value, conditional in facts.get("constants", ()):
+            if not conditional:
+                values.setdefault(name, set()).add(value)
+    return {name: next(iter(found)) for name, found in values.items() if len(found) == 1 and counts.get(name) == 1}
+
+
 def link(ctx: Context) -> None:
     """Set ``ctx.macros`` and add what macro calls outside of functions define to the facts of their files."""
     table = ctx.macros = MacroTable(ctx)
     for path, (kind, facts) in ctx.files.items():
+        if kind not in ("cpp", "template"):
+            continue
         if facts.get("invocations"):
             more = expand_file(table, path, facts)
             if more:
-                ctx.files[path] = (kind, joined(facts, more))
+                ctx.files[path] = kind, joined(facts, more)
+        if facts.get("environments"):
+            calls = expand_bodies(table, path, facts)
+            if calls:
+                facts = ctx.files[path][1]
+                ctx.files[path] = kind, {**facts, "calls": [*facts.get("calls", ()), *calls]}
+
+
+def expand_bodies(table: MacroTable, path: str, facts: Facts) -> list[tuple[Any, ...]]:
+    """Calls that come from macro calls inside of function bodies, at the lines of the macro calls."""
+    pieces, texts, outer = [], [], []
+    environments = facts["environments"]
+    for row in facts.get("calls", ()):
+        name = row[2]
+        if not row[8] or name not in table.by_name or KEPT.match(name) or REPORTING.search(name):
+            continue
+        define = table.lookup(path, name, row[3])
+        if define is None or define.params is None or not _calls_something(define.body or ""):
+            continue
+        text = table.expand(path, f"{name}({row[8]})", row[3])
+        if "(" not in text:
+            continue
+        pieces.append(row)
+        texts.append(text)
+        outer.append(environments.get(row[0], {}))
+    if not texts:
+        return []
+    found: list[tuple[Any, ...]] = []
+    for row, calls in zip(pieces, cpp.bodies(texts, outer)):
+        for call in calls:
+            guard = " && ".join(g for g in (row[4], call.guard) if g)
+            found.append((row[0], call.kind, call.name, row[3], guard, *call[5:8], ""))
+    return found
+
+
+def _calls_something(body: str) -> bool:
+    return "(" in body or "##" in body
 
 
 def expand_file(table: MacroTable, path: str, facts: Facts) -> Facts:
