@@ -23,7 +23,7 @@ Statements (the line comes second):
     ("class", line, name, first line, end line, bases, text of the name given to super().__init__, or "")
     ("imp", line, ((name, module, member or ""), …)): a relative module keeps its leading dots; ``module:`` is loaded,
                                                       and its first part bound (``import a.b``)
-    ("next", line)   continue                         ("stop", line)   break
+    ("next", line)   continue       ("stop", line)   break       ("yield", line, value)
 """
 
 from __future__ import annotations
@@ -46,13 +46,20 @@ _COMPARE: dict[type, str] = {
     ast.NotEq: "!=",
 }
 
-#: Names whose use makes a statement part of a program: the API of ``torch.library``, the decorators of the tables,
-#: and factories by PyTorch's naming rule (``_make_inplace``, ``_register_inplace_meta``, ``_create_…_func``).
-RELEVANT = re.compile(
+_REGISTER = (
     r"_?register_(?!buffer|parameter|module|forward|full_backward|hook|state_dict|load_state|comm_hook|post_acc"
     r"|backward|package|backend|optimizer|step|dataclass|pytree|cleanup)\w+"
-    r"|impl|define|py_impl|py_functionalize_impl|custom_op|impl_abstract|Library|_scoped_library|make_fallback"
-    r"|fallback_handler|_?make_\w+|_create_\w+|_?onnx_symbolic|onnx_impl|symbolic_fn|activate_meta|infer_aten_op"
+)
+#: Names that make a function part of a program when its body uses them: the API of ``torch.library``, the decorators
+#: of the tables, and what registers in one step.
+REGISTERS = re.compile(
+    _REGISTER + r"|impl|define|py_impl|py_functionalize_impl|custom_op|impl_abstract|Library|_scoped_library"
+    r"|_make_prim|_make_elementwise_\w+|make_fallback|fallback_handler"
+)
+#: Names that make a statement or a decorator part of it: also factories by PyTorch's naming rule (``_make_inplace``,
+#: ``_create_binary_float_meta_func``), and tables.
+RELEVANT = re.compile(
+    REGISTERS.pattern + r"|_?make_\w+|_create_\w+|_?onnx_symbolic|onnx_impl|activate_meta|infer_aten_op|OverridesData"
 )
 
 
@@ -72,7 +79,12 @@ def _call(node: ast.Call) -> Expression:
 
 
 def _dictionary(node: ast.Dict) -> Expression:
-    return ("d", tuple((None if k is None else expression(k), expression(v)) for k, v in zip(node.keys, node.values)))
+    return (
+        "d",
+        tuple(
+            (None if k is None else expression(k), expression(v)) for k, v in zip(node.keys, node.values, strict=True)
+        ),
+    )
 
 
 def _fstring(node: ast.JoinedStr) -> Expression:
@@ -121,138 +133,133 @@ _EXPRESSIONS: dict[type, Callable[[Any], Expression]] = {
 }
 
 
-def statements(body: Iterable[ast.stmt]) -> Iterator[Statement]:
-    """The statements of a body that can matter; the rest (asserts, docstrings, deletions) is left out."""
-    for node in body:
-        compiler = _STATEMENTS.get(type(node))
-        if compiler is not None:
-            yield from compiler(node)
+class Compiler:
+    """Turns the statements of one file into tuples."""
+
+    def __init__(self, relevant: Callable[[int, int], bool]) -> None:
+        """``relevant(first, last)``: whether the text of these lines uses a name of ``REGISTERS``."""
+        self._relevant = relevant
+
+    def statements(self, body: Iterable[ast.stmt]) -> Iterator[Statement]:
+        """The statements of a body that can matter; the rest (asserts, docstrings, deletions) is left out."""
+        for node in body:
+            compiler = _STATEMENTS.get(type(node))
+            if compiler is not None:
+                yield from compiler(self, node)
+
+    def _expression(self, node: ast.Expr) -> Iterator[Statement]:
+        if isinstance(node.value, ast.Call):
+            yield ("do", node.lineno, expression(node.value))
+        elif isinstance(node.value, ast.Yield):
+            yield ("yield", node.lineno, expression(node.value.value))
+
+    def _assign(self, node: ast.Assign | ast.AnnAssign) -> Iterator[Statement]:
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        if node.value is not None:
+            yield ("let", node.lineno, tuple(map(expression, targets)), expression(node.value))
+
+    def _for(self, node: ast.For) -> Iterator[Statement]:
+        body = tuple(self.statements(node.body))
+        yield ("for", node.lineno, expression(node.target), expression(node.iter), body)
+
+    def _if(self, node: ast.If) -> Iterator[Statement]:
+        then, other = tuple(self.statements(node.body)), tuple(self.statements(node.orelse))
+        if then or other:
+            yield ("if", node.lineno, expression(node.test), then, other)
+
+    def _with(self, node: ast.With) -> Iterator[Statement]:
+        items = tuple((expression(i.context_expr), expression(i.optional_vars)) for i in node.items)
+        yield ("with", node.lineno, items, tuple(self.statements(node.body)))
+
+    def _try(self, node: ast.Try) -> Iterator[Statement]:
+        yield from self.statements(node.body)
+
+    def _import(self, node: ast.Import) -> Iterator[Statement]:
+        # `import a.b` binds a, and loads a.b; `import a.b as c` binds a.b
+        rows = [
+            (alias.asname, alias.name, "") if alias.asname else (alias.name.partition(".")[0], f"{alias.name}:", "")
+            for alias in node.names
+        ]
+        yield ("imp", node.lineno, tuple(rows))
+
+    def _import_from(self, node: ast.ImportFrom) -> Iterator[Statement]:
+        base = "." * node.level + (node.module or "")
+        yield ("imp", node.lineno, tuple((alias.asname or alias.name, base, alias.name) for alias in node.names))
+
+    def _return(self, node: ast.Return) -> Iterator[Statement]:
+        yield ("ret", node.lineno, expression(node.value) if node.value is not None else ("c", None))
+
+    def _skip(self, node: ast.Continue | ast.Break) -> Iterator[Statement]:
+        yield ("next" if isinstance(node, ast.Continue) else "stop", node.lineno)
+
+    def _function(self, node: ast.FunctionDef) -> Iterator[Statement]:
+        """A function; its body is kept when it registers something, or hands out a function that it makes."""
+        body: tuple[Statement, ...] | None = None
+        last = node.end_lineno or node.lineno
+        if makes_function(node) or self._relevant(node.body[0].lineno, last):
+            body = tuple(self.statements(node.body))
+        decorators = tuple((d.lineno, expression(d)) for d in reversed(node.decorator_list))
+        parameters = _parameters(node.args) if body is not None else None
+        yield ("def", node.lineno, node.name, first_line(node), last, decorators, parameters, body)
+
+    def _class(self, node: ast.ClassDef) -> Iterator[Statement]:
+        """A class; of its body only the name that a ``HigherOrderOperator`` gives itself is kept."""
+        name = next(filter(None, map(_own_name, node.body)), "")
+        bases = tuple(map(expression, node.bases))
+        yield ("class", node.lineno, node.name, first_line(node), node.end_lineno or 0, bases, name)
 
 
-def _expression_statement(node: ast.Expr) -> Iterator[Statement]:
-    if isinstance(node.value, ast.Call):
-        yield ("do", node.lineno, expression(node.value))
+_STATEMENTS: dict[type, Callable[[Compiler, Any], Iterator[Statement]]] = {
+    ast.Expr: Compiler._expression,
+    ast.Assign: Compiler._assign,
+    ast.AnnAssign: Compiler._assign,
+    ast.For: Compiler._for,
+    ast.If: Compiler._if,
+    ast.With: Compiler._with,
+    ast.Try: Compiler._try,
+    ast.Import: Compiler._import,
+    ast.ImportFrom: Compiler._import_from,
+    ast.Return: Compiler._return,
+    ast.Continue: Compiler._skip,
+    ast.Break: Compiler._skip,
+    ast.FunctionDef: Compiler._function,
+    ast.ClassDef: Compiler._class,
+}
 
 
-def _assign(node: ast.Assign | ast.AnnAssign) -> Iterator[Statement]:
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-    if node.value is not None:
-        yield ("let", node.lineno, tuple(map(expression, targets)), expression(node.value))
-
-
-def _for(node: ast.For) -> Iterator[Statement]:
-    yield ("for", node.lineno, expression(node.target), expression(node.iter), tuple(statements(node.body)))
-
-
-def _if(node: ast.If) -> Iterator[Statement]:
-    then, other = tuple(statements(node.body)), tuple(statements(node.orelse))
-    if then or other:
-        yield ("if", node.lineno, expression(node.test), then, other)
-
-
-def _with(node: ast.With) -> Iterator[Statement]:
-    items = tuple((expression(i.context_expr), expression(i.optional_vars)) for i in node.items)
-    yield ("with", node.lineno, items, tuple(statements(node.body)))
-
-
-def _try(node: ast.Try) -> Iterator[Statement]:
-    yield from statements(node.body)
-
-
-def _import(node: ast.Import) -> Iterator[Statement]:
-    # `import a.b` binds a, and loads a.b; `import a.b as c` binds a.b
-    rows = [(alias.asname or alias.name.partition(".")[0], alias.name, "", bool(alias.asname)) for alias in node.names]
-    yield ("imp", node.lineno, tuple((name, module if named else f"{module}:", "") for name, module, _, named in rows))
-
-
-def _import_from(node: ast.ImportFrom) -> Iterator[Statement]:
-    base = "." * node.level + (node.module or "")
-    yield ("imp", node.lineno, tuple((alias.asname or alias.name, base, alias.name) for alias in node.names))
-
-
-def _return(node: ast.Return) -> Iterator[Statement]:
-    yield ("ret", node.lineno, expression(node.value) if node.value is not None else ("c", None))
-
-
-def first_line(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> int:
+def first_line(node: ast.FunctionDef | ast.ClassDef) -> int:
     """Where a definition begins: at its first decorator, as ``co_firstlineno`` says."""
     return min((d.lineno for d in node.decorator_list), default=node.lineno)
 
 
-def definition(node: ast.FunctionDef, *, body: bool | None = None) -> Statement:
-    """A function; its body is kept when it registers something, or hands out a function that it makes."""
-    kept: tuple[Statement, ...] | None = None
-    if body or (body is None and (registers(node) or makes_function(node))):
-        kept = tuple(statements(node.body))
-    decorators = tuple((d.lineno, expression(d)) for d in reversed(node.decorator_list))
-    parameters = _parameters(node.args) if kept is not None else None
-    return ("def", node.lineno, node.name, first_line(node), node.end_lineno or 0, decorators, parameters, kept)
-
-
-def _parameters(args: ast.arguments) -> tuple[tuple[str, Expression | None], ...]:
-    positional = [*args.posonlyargs, *args.args]
-    defaults: list[ast.expr | None] = [None] * (len(positional) - len(args.defaults)) + list(args.defaults)
-    rows = [(a.arg, None if d is None else expression(d)) for a, d in zip(positional, defaults)]
-    if args.vararg:
-        rows.append(("*" + args.vararg.arg, None))
-    rows += [(a.arg, None if d is None else expression(d)) for a, d in zip(args.kwonlyargs, args.kw_defaults)]
-    return tuple(rows)
-
-
-def registers(node: ast.AST) -> bool:
-    """Whether anything below ``node`` names what registers."""
-    for part in ast.walk(node):
-        name = part.id if isinstance(part, ast.Name) else part.attr if isinstance(part, ast.Attribute) else ""
-        if name and RELEVANT.fullmatch(name):
-            return True
-    return False
-
-
 def makes_function(node: ast.FunctionDef) -> bool:
     """Whether the function returns a function that it defines: a decorator or a factory."""
-    last = node.body[-1] if node.body else None
+    last = node.body[-1]
     if not isinstance(last, ast.Return) or not isinstance(last.value, ast.Name):
         return False
     return any(isinstance(part, ast.FunctionDef) and part.name == last.value.id for part in node.body)
 
 
-_SUPER_NAME = re.compile(r"super\(\)\.__init__\(\s*[\"'](\w+)[\"']")
+def _parameters(args: ast.arguments) -> tuple[tuple[str, Expression | None], ...]:
+    positional = [*args.posonlyargs, *args.args]
+    defaults: list[ast.expr | None] = [None] * (len(positional) - len(args.defaults)) + list(args.defaults)
+    rows = [(a.arg, None if d is None else expression(d)) for a, d in zip(positional, defaults, strict=True)]
+    if args.vararg:
+        rows.append(("*" + args.vararg.arg, None))
+    pairs = zip(args.kwonlyargs, args.kw_defaults, strict=True)
+    return (*rows, *((a.arg, None if d is None else expression(d)) for a, d in pairs))
 
 
-def class_definition(node: ast.ClassDef, text: str) -> Statement:
-    """A class; of its body only the name that a ``HigherOrderOperator`` gives itself is kept."""
-    found = _SUPER_NAME.search(text)
-    name = found.group(1) if found else ""
-    bases = tuple(map(expression, node.bases))
-    return ("class", node.lineno, node.name, first_line(node), node.end_lineno or 0, bases, name)
-
-
-def _nested_class(node: ast.ClassDef) -> Iterator[Statement]:
-    text = ""
-    for part in ast.walk(node):
-        if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "__init__":
-            if part.args and isinstance(part.args[0], ast.Constant):
-                text = f"super().__init__({part.args[0].value!r}"
-            break
-    yield class_definition(node, text)
-
-
-_STATEMENTS: dict[type, Callable[[Any], Iterator[Statement]]] = {
-    ast.Expr: _expression_statement,
-    ast.Assign: _assign,
-    ast.AnnAssign: _assign,
-    ast.For: _for,
-    ast.If: _if,
-    ast.With: _with,
-    ast.Try: _try,
-    ast.Import: _import,
-    ast.ImportFrom: _import_from,
-    ast.Return: _return,
-    ast.Continue: lambda n: iter((("next", n.lineno),)),
-    ast.Break: lambda n: iter((("stop", n.lineno),)),
-    ast.FunctionDef: lambda n: iter((definition(n),)),
-    ast.ClassDef: _nested_class,
-}
+def _own_name(node: ast.stmt) -> str:
+    """``super().__init__("cond")`` in ``__init__`` -> ``cond``."""
+    if not isinstance(node, ast.FunctionDef) or node.name != "__init__":
+        return ""
+    for part in node.body:
+        call = part.value if isinstance(part, ast.Expr) else None
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "__init__":
+            first = call.args[0] if call.args else None
+            return first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
+    return ""
 
 
 def names(code: object) -> Iterator[str]:

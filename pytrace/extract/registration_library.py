@@ -1,4 +1,4 @@
-"""``TORCH_LIBRARY``, ``TORCH_LIBRARY_FRAGMENT`` and ``TORCH_LIBRARY_IMPL`` blocks in one C++ file (``torch/library.h``).
+"""``TORCH_LIBRARY``, ``TORCH_LIBRARY_FRAGMENT`` and ``TORCH_LIBRARY_IMPL`` blocks in one C++ file: ``torch/library.h``.
 
 A block is a function with one parameter, the library (``m`` by custom). What is done to it is read call by call:
 ``m.def``, ``m.impl``, ``m.fallback``. A macro call inside a block (``VMAP_SUPPORT(op, rule)``) is kept as it is

@@ -10,6 +10,7 @@ where a condition is not known both branches run. What the API of ``torch.librar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
 from pytrace.link.python_values import (
@@ -24,6 +25,7 @@ from pytrace.link.python_values import (
     OpNamespace,
     Partial,
     Path,
+    Record,
     Site,
     Value,
 )
@@ -71,7 +73,7 @@ class _Stop(Exception):
 class Scope:
     """Names of a function or a module."""
 
-    __slots__ = ("imports", "module", "names", "parent", "path", "qualified")
+    __slots__ = ("imports", "module", "names", "parent", "path", "qualified", "yielded")
 
     def __init__(self, module: str, path: str, qualified: str, parent: Scope | None) -> None:
         self.module = module
@@ -79,6 +81,7 @@ class Scope:
         self.qualified = qualified  #: prefix of what is defined here
         self.parent = parent
         self.names: dict[str, Value] = {}
+        self.yielded: list[Value] | None = None if parent is None else []  # of a generator that runs
         self.imports: dict[str, tuple[str, str]] = {}  # name -> (module, member or ""), absolute
 
 
@@ -117,10 +120,8 @@ class Interpreter:
         top, depth = self._top, self._depth
         for code in facts.get("py_program", ()):
             self._top, self._depth = (path, code[1]), 0
-            try:
+            with suppress(_Return, _Next, _Stop):
                 self.execute((code,), scope)
-            except (_Return, _Next, _Stop):
-                pass
         self._top, self._depth = top, depth
         return scope
 
@@ -193,6 +194,13 @@ class Interpreter:
             if target[0] != "u":
                 self.assign(target, made, scope)
         self.execute(code[3], scope)
+
+    def _yield(self, code: Code, scope: Scope) -> None:
+        at: Scope | None = scope
+        while at is not None and at.yielded is None:
+            at = at.parent
+        if at is not None and at.yielded is not None:
+            at.yielded.append(self.evaluate(code[2], scope))
 
     def _ret(self, code: Code, scope: Scope) -> None:
         raise _Return(self.evaluate(code[2], scope))
@@ -328,8 +336,14 @@ class Interpreter:
             made = self.primitives.unknown_call(name, args, kwargs, site)
             if made is not UNKNOWN:
                 return made
+            if isinstance(function, Path):
+                if kwargs and not args and function.bare[:1].isupper():
+                    return Record(function.name, kwargs)
+                if args and all(isinstance(a, (Op, Hop)) for a in args):
+                    return function  # what this function makes of operators, whatever it is
         # A decorator or a wrapper that is not known gives back, for all we can say, the function that it got.
-        wrapped = [a for a in args if isinstance(a, (Function, CustomOp))] or [a for a in args if isinstance(a, (Op, Hop))]
+        wrapped: list[Value] = [a for a in args if isinstance(a, (Function, CustomOp))]
+        wrapped = wrapped or [a for a in args if isinstance(a, (Op, Hop))]
         if wrapped:
             return wrapped[0]
         return function if isinstance(function, Function) else UNKNOWN
@@ -353,12 +367,12 @@ class Interpreter:
         try:
             self.execute(body, scope)
         except _Return as result:
-            return result.value
+            return scope.yielded or result.value
         except (_Next, _Stop):
             return UNKNOWN
         finally:
             self._depth -= 1
-        return None
+        return scope.yielded or None
 
     def _subscript(self, code: Code, scope: Scope) -> Value:
         owner = self.evaluate(code[1], scope)
@@ -481,6 +495,7 @@ _STATEMENTS: dict[str, _Statement] = {
     "if": Interpreter._if,
     "with": Interpreter._with,
     "ret": Interpreter._ret,
+    "yield": Interpreter._yield,
     "def": Interpreter._def,
     "class": Interpreter._class,
     "imp": Interpreter._imp,

@@ -23,6 +23,7 @@ from pytrace.link.python_values import (
     OpNamespace,
     Partial,
     Path,
+    Record,
     SchemaValue,
     Site,
     Value,
@@ -77,7 +78,6 @@ _FAKE_CLOSURE = Path("torch._library.custom_ops.CustomOpDef._register_to_dispatc
 #: Decorators that put a function into a table for operators: bare name -> name of the table. Any other function whose
 #: name begins with ``register`` and that is given operators makes a table of its own name.
 TABLES = {
-    "register_lowering": "lowering",  # torch/_inductor/lowering.py
     "register_op_impl": "fake",  # torch/_subclasses/fake_impls.py
     "register_flop_formula": "flop_formula",  # torch/utils/flop_counter.py
     "register_jagged_func": "jagged",  # torch/nested/_internal/ops.py
@@ -93,6 +93,8 @@ class Primitives:
 
     def __init__(self, operators: Operators) -> None:
         self.operators = operators
+        #: what a dotted name means; the linker sets it to ``Interpreter.path``
+        self.resolve: Callable[[str], Value] = Path
         self.events: list[Event] = []
         #: ``torch._decomp.global_decomposition_table``: type -> operator -> function
         self.tables: dict[str, dict[Value, Value]] = {"post_autograd": {}, "pre_autograd": {}, "meta": {}}
@@ -128,10 +130,13 @@ class Primitives:
             "builtins.isinstance": self._isinstance,
             "builtins.callable": lambda args, _k, _s: isinstance(args[0], (Function, Op, Hop)) if args else UNKNOWN,
             "builtins.str": lambda args, _k, _s: _text(args[0]) if args else "",
-            "builtins.len": lambda args, _k, _s: len(args[0]) if args and type(args[0]) in (str, list, dict) else UNKNOWN,
+            "builtins.len": lambda args, _k, _s: (
+                len(args[0]) if args and type(args[0]) in (str, list, dict) else UNKNOWN
+            ),
             "builtins.list": lambda args, _k, _s: list(_sequence(args)),
             "builtins.tuple": lambda args, _k, _s: list(_sequence(args)),
             "builtins.set": lambda args, _k, _s: list(_sequence(args)),
+            "builtins.dict": lambda args, kwargs, _s: {**(args[0] if args and type(args[0]) is dict else {}), **kwargs},
             "builtins.sorted": lambda args, _k, _s: list(_sequence(args)),
             "builtins.any": lambda args, _k, _s: _any(args),
             "builtins.zip": _zip,
@@ -144,7 +149,10 @@ class Primitives:
 
     def find(self, name: str) -> Callable[[Args, Kwargs, Site], Value] | None:
         """The primitive of this dotted name."""
-        return self._functions.get(name)
+        found = self._functions.get(name)
+        if found is None and name.rpartition(".")[2] in TABLES:
+            return lambda args, kwargs, site: self.unknown_call(name, args, kwargs, site)
+        return found
 
     def constant(self, name: str) -> Value:
         """The value of a dotted name; UNKNOWN when it has none of its own."""
@@ -154,7 +162,7 @@ class Primitives:
         """Note a registration."""
         self.events.append(Event(rule, op, key, function, site, schema))
 
-    # -- attributes and methods ----------------------------------------------------------------------------------
+    # -- attributes and methods --------------------------------------------------------------------------------------
 
     def attribute(self, owner: Value, name: str) -> Value:
         """An attribute of a value."""
@@ -162,6 +170,8 @@ class Primitives:
             return self._op_attribute(owner, name)
         if isinstance(owner, CustomOp) and name in ("_lib", "lib"):
             return owner.library
+        if isinstance(owner, Record):
+            return owner.fields.get(name)  # a field that is not given has a default; mostly None
         if isinstance(owner, (SchemaValue, Argument)):
             return getattr(owner, name, UNKNOWN)
         if isinstance(owner, (Hop, CustomOp, Library)) or type(owner) in (str, list, dict):
@@ -173,7 +183,16 @@ class Primitives:
             return op.base if op.overload is None else f"{op.base}.{op.overload or 'default'}"
         if name == "is_view" and op.overload is not None:
             return self.operators.is_view(op.name)
-        if name in ("default", "name", "overloads", "py_impl", "py_functionalize_impl", "overloadpacket", "_schema", "tags"):
+        if name in (
+            "default",
+            "name",
+            "overloads",
+            "py_impl",
+            "py_functionalize_impl",
+            "overloadpacket",
+            "_schema",
+            "tags",
+        ):
             if name == "default":
                 return Op(op.namespace, op.base, "")
             if name == "overloadpacket":
@@ -209,7 +228,7 @@ class Primitives:
         given = [*args, *kwargs.values()]
         ops = self._named(given[0] if given else None, strings=table is not None)
         if not ops:
-            return UNKNOWN
+            return Native(lambda inner, _k, _s: inner[0] if inner else UNKNOWN) if table else UNKNOWN
         key = table or (found.group(1) if found else bare)
         functions = [a for a in args[1:] if isinstance(a, Function)]
         if functions:  # register_x(op, function)
@@ -254,7 +273,7 @@ class Primitives:
 
         return Native(apply)
 
-    # -- torch/_ops.py -------------------------------------------------------------------------------------------
+    # -- torch/_ops.py -----------------------------------------------------------------------------------------------
 
     def _py_impl(self, op: Op | Hop, name: str, args: Args, site: Site) -> Value:
         def register(function: Value, _: Site) -> None:
@@ -268,7 +287,7 @@ class Primitives:
         key = key_name(args[0]) if args else ""
         return self._decorator(register)
 
-    # -- torch/_decomp/__init__.py, torch/_meta_registrations.py ---------------------------------------------------
+    # -- torch/_decomp/__init__.py, torch/_meta_registrations.py -----------------------------------------------------
 
     def _register_decomposition(self, args: Args, kwargs: Kwargs, site: Site) -> Value:
         ops = ops_in(_argument(args, kwargs, 0, "aten_op"))
@@ -291,9 +310,12 @@ class Primitives:
         self._enter(registry if type(registry) is dict else None, "decomposition", ops_in(op), function, site)
         return None
 
-    def _enter(self, table: dict[Value, Value] | None, key: str, ops: Sequence[Op | Hop], function: Value, site: Site) -> None:
+    def _enter(
+        self, table: dict[Value, Value] | None, key: str, ops: Sequence[Op | Hop], function: Value, site: Site
+    ) -> None:
         """``_add_op_to_registry``: a packet enters all overloads that the dispatcher knows."""
         for op in ops:
+            entries: list[Op | Hop]
             if isinstance(op, Op) and op.overload is None:
                 names = self.operators.overloads(f"{op.namespace}::{op.base}")
                 entries = [Op(op.namespace, op.base, n.partition(".")[2]) for n in names]
@@ -316,7 +338,7 @@ class Primitives:
         prefix = function.module.removeprefix("torch._refs").removeprefix(".").replace(".", "_")
         return Op("aten", f"{prefix}_{name}" if prefix else name)
 
-    # -- torch/_inductor/lowering.py -----------------------------------------------------------------------------------
+    # -- torch/_inductor/lowering.py ---------------------------------------------------------------------------------
 
     def _register_lowering(self, args: Args, kwargs: Kwargs, site: Site) -> Value:
         ops = ops_in(_argument(args, kwargs, 0, "aten_fn"))
@@ -332,7 +354,7 @@ class Primitives:
                 self.record("python-fallback", name, "fallback", _FALLBACK, site)
         return Native(lambda _a, _k, _s: UNKNOWN)
 
-    # -- torch/library.py, torch/_library/ -----------------------------------------------------------------------------
+    # -- torch/library.py, torch/_library/ ---------------------------------------------------------------------------
 
     def _library(self, args: Args, kwargs: Kwargs, site: Site) -> Value:
         namespace, kind, key = (_argument(args, kwargs, i, n) for i, n in enumerate(("ns", "kind", "dispatch_key")))
@@ -406,8 +428,9 @@ class Primitives:
             schema = kwargs.get("schema")
             namespace, _, local = name.partition("::")
             self._define_schema(namespace, local + (schema if isinstance(schema, str) else ""), site)
-            devices = kwargs.get("device_types")
-            for device in devices if type(devices) in (list, tuple) else [devices or "default"]:
+            given = kwargs.get("device_types")
+            devices: list[Value] = list(given) if isinstance(given, (list, tuple)) else [given or "default"]
+            for device in devices:
                 self.record("python-library-impl", name, _device_key(device), fn, site)
             self.record("python-library-impl", name, "Autograd", _AUTOGRAD_CLOSURE, site)
             self.record("python-library-impl", name, "Meta", _FAKE_CLOSURE, site)
@@ -457,7 +480,7 @@ class Primitives:
         rest = [*args[:1], *args[2:]]
         return self._for_operator("python-library-impl", key, rest, kwargs, site)
 
-    # -- torch/_C, torch/_library/utils.py ---------------------------------------------------------------------------------
+    # -- torch/_C, torch/_library/utils.py ---------------------------------------------------------------------------
 
     def _has_kernel(self, args: Args, kwargs: Kwargs, site: Site) -> Value:
         known = len(args) == 2 and all(isinstance(a, str) for a in args)
@@ -475,7 +498,7 @@ class Primitives:
         """Whether a type of a schema is a Tensor or has one inside."""
         return "Tensor" in args[0] if args and isinstance(args[0], str) else UNKNOWN
 
-    # -- builtins ----------------------------------------------------------------------------------------------------------
+    # -- builtins ----------------------------------------------------------------------------------------------------
 
     @staticmethod
     def _wraps(args: Args, _kwargs: Kwargs, _site: Site) -> Value:
@@ -493,9 +516,6 @@ class Primitives:
         if isinstance(owner, Path):
             return self.resolve(f"{owner.name}.{name}")
         return self.attribute(owner, name)
-
-    #: set by the linker: what a dotted name means (``Interpreter.path``)
-    resolve: Callable[[str], Value] = staticmethod(Path)
 
     @staticmethod
     def _isinstance(args: Args, _kwargs: Kwargs, _site: Site) -> Value:
@@ -568,7 +588,16 @@ def _zip(args: Args, _kwargs: Kwargs, _site: Site) -> Value:
 def _plain_method(owner: Value, name: str, args: Args) -> Value:
     """Methods of strings, lists and dictionaries that registration code uses."""
     try:
-        if type(owner) is str and name in ("split", "replace", "index", "startswith", "endswith", "strip", "lower", "upper"):
+        if type(owner) is str and name in (
+            "split",
+            "replace",
+            "index",
+            "startswith",
+            "endswith",
+            "strip",
+            "lower",
+            "upper",
+        ):
             if all(type(a) in (str, int) for a in args):
                 return getattr(owner, name)(*args)
         elif type(owner) is list and name in ("append", "extend"):

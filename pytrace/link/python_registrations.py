@@ -72,7 +72,7 @@ def link(ctx: Context) -> None:
     files = {path: facts for path, (_, facts) in ctx.files.items() if facts.get("py_program")}
     primitives = Primitives(_Operators(ctx))
     interpreter = Interpreter(files, primitives)
-    primitives.resolve = interpreter.path  # type: ignore[method-assign]
+    primitives.resolve = interpreter.path
     interpreter.run_all(_roots(ctx))
     for event in primitives.events:
         if event.rule != "python-define":
@@ -98,7 +98,9 @@ def _add(ctx: Context, event: Event) -> None:
             reason = f"no such operator for {event.key}"
             ctx.graph.unresolved_name(event.site.file, "python-registration", name, event.site.line, reason)
             return
-        source = add_node(ctx.graph, ctx.operators.add(name, file=event.site.file, line=event.site.line), event.site.file)
+        source = add_node(
+            ctx.graph, ctx.operators.add(name, file=event.site.file, line=event.site.line), event.site.file
+        )
     attrs: dict[str, Any] = {}
     if (event.site.top_file, event.site.top_line) != (event.site.file, event.site.line):
         attrs["from"] = f"{event.site.top_file}:{event.site.top_line}"
@@ -120,9 +122,16 @@ def _function(ctx: Context, event: Event) -> int:
     function = event.function
     while isinstance(function, Partial):
         function = function.function
+    if type(function) is list:  # a function with its parameters
+        function = next((part for part in function if isinstance(part, Function)), function)
     if isinstance(function, Function):
         return ctx.graph.shared(
-            NodeKind.PYTHON, function.qualified, function.file, function.line, end_line=function.end_line, owner=function.file
+            NodeKind.PYTHON,
+            function.qualified,
+            function.file,
+            function.line,
+            end_line=function.end_line,
+            owner=function.file,
         )
     name = function.name if isinstance(function, Path) else module_name(event.site.file)
     if not isinstance(function, Path):

@@ -96,6 +96,13 @@ class Partial(NamedTuple):
     kwargs: Mapping[str, Value]
 
 
+class Record(NamedTuple):
+    """An object of a class that is not looked into, made with keywords: its attributes, for all we can say."""
+
+    name: str
+    fields: Mapping[str, Value]
+
+
 class Bound(NamedTuple):
     """An attribute that was looked up on a value, to be called."""
 

@@ -57,7 +57,7 @@ def _has(facts: dict[str, Any]) -> bool:
 def _calls(ctx: Context, path: str, facts: dict[str, Any]) -> Iterator[tuple[LibraryCall, str]]:
     """(call, macro that made it or "") of one file, macro calls in blocks expanded."""
     for row in facts["library_calls"]:
-        call = LibraryCall(*row)
+        call = LibraryCall._make(row)
         if call.what == "macro":
             for made in expanded(ctx, path, call):
                 yield made, call.name
@@ -69,7 +69,7 @@ def _calls(ctx: Context, path: str, facts: dict[str, Any]) -> Iterator[tuple[Lib
 
 
 def _expand(ctx: Context, path: str, text: str, line: int) -> str:
-    """``text``, which begins with a macro call, as the preprocessor would leave it at this line; "" when it cannot be."""
+    """``text``, which begins with a macro call, as the preprocessor would leave it at this line; "" if it cannot."""
     return ctx.macros.expand(path, text, line, _KEPT)
 
 
@@ -81,8 +81,10 @@ def expanded(ctx: Context, path: str, call: LibraryCall) -> list[LibraryCall]:
         return []
     block = LibraryBlock(1, call.how, call.namespace, call.key, call.scope, "", 1)
     rows = calls(text, Span(0, len(text)), block, library, Lines(text).of, lambda _: "")
-    made = (LibraryCall(*row) for row in rows)
-    return [row._replace(line=call.line, below=call.below, guard=call.guard, lines=0) for row in made if row.what != "macro"]
+    made: Iterator[LibraryCall] = (LibraryCall._make(row) for row in rows)
+    return [
+        row._replace(line=call.line, below=call.below, guard=call.guard, lines=0) for row in made if row.what != "macro"
+    ]
 
 
 def qualified(name: str, namespace: str) -> str:
@@ -150,7 +152,9 @@ def _functions(ctx: Context, path: str, call: LibraryCall) -> list[int]:
 
 def _block(ctx: Context, path: str, call: LibraryCall) -> int:
     """The function that the block is (``torch/library.h`` gives it this name, and a counter)."""
-    words = ("TORCH_LIBRARY_IMPL_init", call.namespace, call.key) if call.key else ("TORCH_LIBRARY_init", call.namespace)
+    words = (
+        ("TORCH_LIBRARY_IMPL_init", call.namespace, call.key) if call.key else ("TORCH_LIBRARY_init", call.namespace)
+    )
     name = "::".join(filter(None, (call.scope, "_".join(words))))
     line = call.line - call.below
     end = max(line, call.line + call.lines)
