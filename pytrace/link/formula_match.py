@@ -33,10 +33,14 @@ class Lists:
     foreach_inplace_reference: frozenset[str] = frozenset()
     #: ``_skip_argument_len_check``: foreach operators with fewer arguments than their reference (no ``alpha``)
     foreach_other_arity: frozenset[str] = frozenset()
-    #: ``DONT_REQUIRE_DERIVATIVE`` of gen_variable_type.py, by base name or C++ name
+    #: ``DONT_REQUIRE_DERIVATIVE`` of gen_variable_type.py, by base name
     no_derivative: frozenset[str] = frozenset()
-    #: the lists of gen_variable_type.py whose operators get a wrapper although they have no formula
-    wrapped: frozenset[str] = frozenset()
+    #: lists of gen_variable_type.py whose operators get a wrapper although they have no formula:
+    #: ``RESET_GRAD_ACCUMULATOR`` by name without overload, ``DONT_ENFORCE_SAME_…`` by C++ name,
+    #: ``DONT_ENFORCE_…_USE_COUNT`` by C++ name and overload
+    resets_gradient: frozenset[str] = frozenset()
+    changes_storage: frozenset[str] = frozenset()
+    shares_storage: frozenset[str] = frozenset()
     #: ``MANUAL_BACKEND`` and ``MANUAL_AUTOGRAD_AND_TRACER`` of gen_trace_type.py, by C++ name
     manual_backend: frozenset[str] = frozenset()
     manual_autograd_and_tracer: frozenset[str] = frozenset()
@@ -112,10 +116,15 @@ def autograd_kind(op: Operator, uses: Mapping[str, Use], lists: Lists) -> str:
         return "composite"
     if any(use.formula.has_derivatives for use in uses.values()):
         return "formula"
-    listed = op.base in lists.wrapped or cpp_name in lists.wrapped or op.root in lists.no_derivative
     wrapper = f"{cpp_name}_{op.overload}" if op.overload else cpp_name
+    listed = (
+        op.root in lists.no_derivative
+        or op.base in lists.resets_gradient
+        or cpp_name in lists.changes_storage
+        or wrapper in lists.shares_storage
+    )
     returns_tensor = op.schema is not None and any(r.type.is_tensor_like for r in op.schema.returns)
-    if uses or listed or wrapper in lists.wrapped or not returns_tensor:
+    if uses or listed or not returns_tensor:
         return "not_differentiable"
     return "not_implemented"
 

@@ -170,12 +170,16 @@ def called_names(formula: str) -> list[Call]:
     tokens = [(m[0], m.start()) for m in _TOKEN.finditer(_without_templates(formula)) if not m[0].startswith("/*")]
     calls = []
     for i, (word, _) in enumerate(tokens[:-1]):
-        if tokens[i + 1][0] != "(" or not (word[0].isalpha() or word[0] in "_:") or word in _KEYWORDS:
+        if tokens[i + 1][0] != "(" or not _is_name(word):
             continue
         method = i > 0 and tokens[i - 1][0] in (".", "->")
         receiver = _receiver(tokens, i - 2, formula) if method else ""
         calls.append(Call(word.removeprefix("::"), method, receiver, _arguments(tokens, i + 1)))
     return calls
+
+
+def _is_name(word: str) -> bool:
+    return (word[0].isalpha() or word[0] == "_" or word.startswith("::")) and word not in _KEYWORDS
 
 
 def _without_templates(formula: str) -> str:
@@ -211,8 +215,7 @@ def _receiver(tokens: Sequence[tuple[str, int]], end: int, formula: str) -> str:
                 if not depth:
                     break
                 i -= 1
-            called = i > 0 and (tokens[i - 1][0][0].isalpha() or tokens[i - 1][0][0] in "_:)]")
-            if called and tokens[i - 1][0] not in _KEYWORDS:
+            if i > 0 and (_is_name(tokens[i - 1][0]) or tokens[i - 1][0] in ")]"):
                 i -= 1
                 continue
         if i > 1 and tokens[i - 1][0] in (".", "->"):

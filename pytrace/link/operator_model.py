@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from pytrace.schema import (
@@ -145,7 +146,7 @@ class Operator:
         """The base name without what marks its variant: ``add`` for ``add_`` and ``__iadd__``."""
         return self.schema.name.name.base if self.schema else self.base
 
-    @property
+    @cached_property
     def is_view(self) -> bool:
         """torchgen: ``NativeFunction.is_view_op``."""
         if self.schema is None:

@@ -20,6 +20,8 @@ FUNCTIONAL, INPLACE, OUT, MUTABLE, SCRATCH = "functional", "inplace", "out", "mu
 #: (``Arguments.parse`` in torchgen/model.py).
 TENSOR_OPTIONS = (("dtype", "ScalarType"), ("layout", "Layout"), ("device", "Device"), ("pin_memory", "bool"))
 
+#: Where a comma may stand that separates nothing.
+_NESTED_COMMA = re.compile(r"[\"'{]|[\[(][^\])]*,")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 #: What may follow the last argument of a schema: ``...`` says that more are taken (JIT operators).
 _VARARG = "..."
@@ -193,7 +195,7 @@ def split_top(text: str) -> list[str]:
     >>> split_top("int[2] a=[1, 2], str b=','")
     ['int[2] a=[1, 2]', "str b=','"]
     """
-    if not any(c in text for c in "[\"'{") and text.count("(") == text.count(")") == 0:
+    if not _NESTED_COMMA.search(text):
         return [p.strip() for p in text.split(",")] if text.strip() else []
     parts, depth, quote, start, skip = [], 0, "", 0, False
     for i, c in enumerate(text):
