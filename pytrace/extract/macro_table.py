@@ -20,6 +20,7 @@ class Action:
     ATTRIBUTE = "attribute"  #: the same, where a declaration follows
     BLANK_CALL = "blank-call"  #: replace the word, and the parenthesised arguments if some follow, by spaces
     BLANK_ARGS = "blank-args"  #: keep the word and its parentheses, blank the arguments
+    SEPARATE = "separate"  #: behind a ``)``: a comma takes the blank before it
     UNWRAP = "unwrap"  #: ``NAME(x)`` becomes ``x``
     FIELD = "field"  #: ``NAME(type, name)`` becomes ``type  name``
     NONE = ""  #: leave it alone
@@ -95,12 +96,6 @@ BY_NAME: dict[bytes, Row] = {row.name.encode(): row for row in ROWS}
 
 #: Words that are not ALL_CAPS; they are searched one by one, so there are few.
 BLANK_WORDS: tuple[tuple[bytes, str, str], ...] = (
-    (b"__ubsan_ignore_float_divide_by_zero__", Action.BLANK, "no_sanitize attribute, c10/macros/Macros.h"),
-    (b"__ubsan_ignore_undefined__", Action.BLANK, "no_sanitize attribute, c10/macros/Macros.h"),
-    (b"__ubsan_ignore_signed_int_overflow__", Action.BLANK, "no_sanitize attribute, c10/macros/Macros.h"),
-    (b"__ubsan_ignore_pointer_overflow__", Action.BLANK, "no_sanitize attribute, c10/macros/Macros.h"),
-    (b"__ubsan_ignore_function__", Action.BLANK, "no_sanitize attribute, c10/macros/Macros.h"),
-    (b"__ubsan_ignore_vptr__", Action.BLANK, "no_sanitize attribute, c10/macros/Macros.h"),
     (b"__at_align__", Action.BLANK, "alignment of a buffer, aten/src/ATen/cpu/vec/vec_base.h"),
     (b"__FORCE_INLINE", Action.BLANK, "inline, aten/src/ATen/cpu/vec"),
     (b"__attribute__", Action.BLANK_CALL, "GNU attribute; the grammar knows it in some places only"),
@@ -126,4 +121,6 @@ def action(word: bytes) -> str:
     row = BY_NAME.get(word)
     if row is not None:
         return row.action
+    if b"_DISPATCH_CASE" in word:  # AT_DISPATCH_SWITCH(type, name, AT_DISPATCH_CASE(…) AT_DISPATCH_CASE(…))
+        return Action.SEPARATE
     return Action.ATTRIBUTE if ATTRIBUTE_SUFFIX.fullmatch(word) else Action.NONE

@@ -20,12 +20,13 @@ What comes out
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 from pytrace.extract.macro_table import ATTRIBUTE_CONTEXT, BLANK_WORDS, Action, action
 from pytrace.extract.normalise_conditionals import blank
 from pytrace.extract.normalise_conditionals import rewrite as rewrite_conditionals
+from pytrace.extract.normalise_gaps import rewrite as rewrite_gaps
 from pytrace.extract.normalise_objc import rewrite as rewrite_objc
+from pytrace.extract.normalise_statements import rewrite as rewrite_statements
 
 _CAPS = re.compile(rb"[A-Z][A-Z0-9_]{3,}")
 _IDENT = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
@@ -48,152 +49,9 @@ def normalise(source: bytes) -> bytes:
             _rewrite_word(source, out, word, what)
     if b"#" in source:
         rewrite_conditionals(out)
-    out = bytearray(_gaps(rewrite_objc(bytes(out))))
-    _statements(out)
+    out = bytearray(rewrite_gaps(rewrite_objc(bytes(out))))
+    rewrite_statements(out)
     return bytes(out)
-
-
-_COMMENT = re.compile(rb"/\*.*?\*/", re.DOTALL)
-Replacement = Callable[[re.Match[bytes]], bytes]
-
-
-def _blank_groups(match: re.Match[bytes]) -> bytes:
-    """The match with its groups blanked."""
-    text = bytearray(match[0])
-    base = match.start()
-    for index in range(1, match.re.groups + 1):
-        start, end = match.span(index)
-        if start >= 0:
-            blank(text, start - base, end - base)
-    return bytes(text)
-
-
-def _blank_comments(match: re.Match[bytes]) -> bytes:
-    """The match without ``/* … */``."""
-    text = match[0]
-    return _COMMENT.sub(lambda m: re.sub(rb"[^\n\\]", b" ", m[0]), text) if b"/*" in text else text
-
-
-def _braces_to_parens(match: re.Match[bytes]) -> bytes:
-    """``= {x}`` → ``= (x)``, ``= {}`` → ``= 0 ``."""
-    inner = match[1]
-    return b"= (" + inner + b")" if inner.strip() else b"= 0 " + inner
-
-
-def _decltype_value(match: re.Match[bytes]) -> bytes:
-    """``decltype(x){0}`` → ``(x)(0)``, behind blanks."""
-    return b" " * 8 + match[1] + b"(" + match[2] + b")"
-
-
-# What the grammar lacks: (key bytes, pattern, replacement). The pattern is tried only where the key occurs.
-_GAPS: tuple[tuple[bytes, re.Pattern[bytes], Replacement], ...] = (
-    # default argument `= {}`, `= {1, 2}`: the grammar wants a type before the braces
-    (b"= {", re.compile(rb"= \{([^{}()\n;=]*)\}(?=\s*[,)])"), _braces_to_parens),
-    # `decltype(x){0}`: the grammar has decltype as a type only
-    (b"decltype", re.compile(rb"\bdecltype(\([\w.:>-]+\))\{([^{}\n]*)\}"), _decltype_value),
-    # unnamed pointer template parameter with a default: `enable_if_t<…>* = nullptr`
-    (b">* =", re.compile(rb">\s*(\*)\s*=\s*nullptr"), _blank_groups),
-    # type parameter whose default is a pointer
-    (b"*>", re.compile(rb"(?:typename|class) \w+ = [\w:]+( ?\*)\s*[,>]"), _blank_groups),
-    # explicit instantiation of a class
-    (b"template ", re.compile(rb"\n[ \t]*((?:extern )?template)(?= (?:class|struct) )"), _blank_groups),
-    # attributes of a lambda
-    (b"__device__", re.compile(rb"\]([ \t]*__(?:device|host)__(?:[ \t]*__(?:device|host)__)?)"), _blank_groups),
-    # `offsetof(a, b[0])`: as a plain call
-    (b"offsetof", re.compile(rb"\boffsetof\b"), lambda m: b"offset_f"),
-    # `typename T::X{}` as an expression
-    (b"typename ", re.compile(rb"(?:[(,=]\s*|return )(typename) [\w:]+(?:<[\w, ]*>)?(?:::\w+)+[({]"), _blank_groups),
-    (b"using typename", re.compile(rb"\busing (typename) "), _blank_groups),
-    # `inline friend`: the grammar wants friend first
-    (b" friend ", re.compile(rb"((?:(?:inline|constexpr|static|__\w+__) )+)friend "), _blank_groups),
-    # a specialised call operator
-    (b"operator()<", re.compile(rb"operator\(\)(<[^<>()]*>)(?=\s*\()"), _blank_groups),
-    (b".template operator", re.compile(rb"\.(template )operator\b"), _blank_groups),
-    # `A::x >= 80 && …` between template arguments: `>` closes them
-    (b"Capability >", re.compile(rb"::\w+Capability( >=?) \d"), lambda m: m[0].replace(b">=", b"==").replace(b">", b"<")),
-    # an operator as an argument
-    (b", <", re.compile(rb", (<=?|>=?)(?=\))"), lambda m: b", " + b"_" * len(m[1])),
-    # `static MACRO(…);`
-    (b"\nstatic ", re.compile(rb"\n(static )(?=[A-Z][A-Z0-9_]{3,}\()"), _blank_groups),
-    # comments in a macro's body end it for the grammar
-    (b"#define", re.compile(rb"\n[ \t]*#define [^\n\\]*(?:\\(?:\r?\n|[^\n])[^\n\\]*)*"), _blank_comments),
-    # `enable_if<A::x >= 75>`: the comparison closes the template's arguments
-    (b"enable_if", re.compile(rb"enable_if(?:_t)?<[^<>;{}]*?( >=? \d+)\s*(?=>|&&)"), _blank_groups),
-    # one macro call after the other among arguments: AT_DISPATCH_SWITCH(…, AT_DISPATCH_CASE(…) AT_DISPATCH_CASE(…))
-    (b"_DISPATCH_CASE", re.compile(rb"\)(\s*)[ \t](?=[A-Z]+_DISPATCH_CASE\w*\()"), lambda m: b")" + m[1] + b","),
-    # pragmas stand where no statement may
-    (b"#pragma ", re.compile(rb"\n[ \t]*(#pragma (?!once)(?:[^\n\\]|\\\n|\\)*)"), _blank_groups),
-)
-
-
-def _gaps(out: bytes) -> bytes:
-    """What the grammar lacks, rewritten."""
-    for key, pattern, replacement in _GAPS:
-        if key in out:
-            out = pattern.sub(replacement, out)
-    return out
-
-
-_STATEMENT = re.compile(
-    rb"\n[ \t]*([A-Z][A-Z0-9_]{2,})"
-    rb"(\((?:[^()\"';{}\\]|\"(?:[^\"\\\n]|\\.)*\"|\((?:[^();{}\\]|\((?:[^();{}\\]|\([^();{}\\]*\))*\))*\))*\))"
-    rb"(;?)([ \t]*)(?=\n)"
-)
-_NEXT = re.compile(rb"\s*(?:(//|/\*)|(?=[A-Za-z_:~}#]|\[\[|\Z))")
-_TYPE = re.compile(
-    rb"\s*(?:(?:const|unsigned|signed|void|int|float|double|bool|char|short|long|u?int\d+_t|size_t)\b[^()\"]*"
-    rb"|[\w:<>]+\s*[*&]+|[\w:<>]+\s*\(\*?\)\s*\(.*\)|[-<>=!+*/|&^%]{1,2})\s*$",
-    re.DOTALL,
-)
-_NOT_WORD = re.compile(rb"[^\w\n]")
-
-
-def _statements(out: bytearray) -> None:
-    """``;`` behind macro invocations that stand alone on their line; type arguments become identifiers."""
-    source = bytes(out)
-    for match in _STATEMENT.finditer(source):
-        start, end = match.span(2)
-        if source[match.start() - 1 : match.start()] == b"\\":
-            continue
-        _type_arguments(source, out, start + 1, end - 1)
-        after = match.end()
-        if not match[3]:
-            follow = _NEXT.match(source, after)
-            if follow is None:
-                continue
-            if after > end:
-                out[end] = 0x3B
-            elif follow[1]:
-                spot = follow.start(1)
-                if source[spot + 2 : spot + 3] not in b"\n":
-                    out[spot : spot + 3] = b";//" if follow[1] == b"//" else b";/*"
-            elif follow.end() - 1 > after and source[follow.end() - 1] in b" \t":
-                out[follow.end() - 1] = 0x3B
-            else:
-                comma = out.find(b", ", start, end)
-                quote = out.find(b'"', start, end)
-                if comma > 0 and (quote < 0 or comma < quote):
-                    out[comma + 1] = 0x0A
-                    out[end] = 0x3B
-
-
-def _type_arguments(source: bytes, out: bytearray, start: int, end: int) -> None:
-    """Turn arguments that are types (or operators) into identifiers of the same length."""
-    depth = 0
-    begin = start
-    for at in range(start, end + 1):
-        char = source[at]
-        if char in b"(<[{":
-            depth += 1
-        elif char in b")>]}" and at < end:
-            depth -= 1
-        elif (char == 0x2C and depth == 0) or at == end:
-            text = source[begin:at]
-            if _TYPE.match(text):
-                lead = len(text) - len(text.lstrip())
-                body = b"_" + _NOT_WORD.sub(b"_", text[lead + 1 :])
-                out[begin + lead : at] = body
-            begin = at + 1
 
 
 def _rewrite_word(source: bytes, out: bytearray, word: bytes, what: str) -> None:
@@ -206,7 +64,7 @@ def _rewrite_word(source: bytes, out: bytearray, word: bytes, what: str) -> None
             if what == Action.BLANK:
                 out[at:end] = b" " * size
             elif what == Action.ATTRIBUTE:
-                if ATTRIBUTE_CONTEXT.match(source, end) or source[:at].rstrip().endswith(b"]"):
+                if ATTRIBUTE_CONTEXT.match(source, end) or source[max(0, at - 40) : at].rstrip().endswith((b"]", b")")):
                     out[at:end] = b" " * size
             elif what == Action.BLANK_CALL:
                 close = closing(source, end)
@@ -215,6 +73,9 @@ def _rewrite_word(source: bytes, out: bytearray, word: bytes, what: str) -> None
                 close = closing(source, end)
                 if close > 0:
                     blank(out, source.index(b"(", end) + 1, close - 1)
+            elif what == Action.SEPARATE:
+                if source[at - 1 : at] in (b" ", b"\t") and source[max(0, at - 200) : at].rstrip().endswith(b")"):
+                    out[at - 1] = 0x2C
             elif what == Action.UNWRAP:
                 close = closing(source, end)
                 if close > 0:

@@ -11,12 +11,17 @@ from __future__ import annotations
 
 import re
 
-_DIRECTIVE = re.compile(rb"\n[ \t]*#[ \t]*(?:(if|ifdef|ifndef)|elif|else|(endif))\b(?:[^\n\\]|\\\r?\n|\\)*")
+_DIRECTIVE = re.compile(
+    rb"\n[ \t]*#[ \t]*(?:(if|ifdef|ifndef)|(elif|else)|(endif)|(define)|(pragma) (?!once))\b"
+    rb"[^\n\\]*(?:\\(?:\r?\n|[^\n]|(?=\n))[^\n\\]*)*"
+)
+_COMMENT = re.compile(rb"/\*.*?\*/", re.DOTALL)
 _NOT_NEWLINE = re.compile(rb"[^\n]+")
+_NOT_JOINT = re.compile(rb"[^\n\\]")
 _WORD_OPERATOR = re.compile(rb"(?<![A-Za-z0-9_])(?:and|or|not)(?![A-Za-z0-9_])")
 _STRING = re.compile(rb"\"[^\"\n]*\"")
 _OPERATOR = {b"and": b"&& ", b"or": b"||", b"not": b"!  "}
-_SKIPPED = re.compile(rb"(?:\s+|//[^\n]*|/\*.*?\*/|#(?:[^\n\\]|\\\r?\n|\\)*)*", re.DOTALL)
+_SKIPPED = re.compile(rb"(?:\s+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _NOT_CODE = re.compile(rb"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)'|//[^\n]*|/\*.*?\*/", re.DOTALL)
 _MACRO = re.compile(rb"[ \t]*[A-Z][A-Z0-9_]{2,}[ \t]*(?:\(.*)?$", re.DOTALL)
 _LABEL = re.compile(rb"[ \t]*(?:public|private|protected|default|case\b.*)[ \t]*:$")
@@ -30,8 +35,8 @@ _STAYS, _ALL, _FIRST = range(3)
 
 
 def rewrite(out: bytearray) -> None:
-    """Blank, in place, the conditional directives (and branches) that the grammar cannot place."""
-    for group in groups(bytes(out)):
+    """Blank, in place, what the grammar cannot place: directives, branches, pragmas, comments in macro bodies."""
+    for group in _groups(out):
         _word_operators(out, group)
         placement = _placement(out, group)
         if placement == _STAYS:
@@ -42,26 +47,30 @@ def rewrite(out: bytearray) -> None:
             blank(out, group[1][1], group[-1][0])
 
 
-def groups(source: bytes) -> list[Group]:
-    """All complete conditional groups, outer before inner."""
+def _groups(out: bytearray) -> list[Group]:
+    """All complete conditional groups, outer before inner; pragmas and comments in macro bodies are blanked."""
     found: list[Group] = []
     stack: list[Group] = []
-    matches = list(_DIRECTIVE.finditer(source))
-    if source.lstrip(b" \t").startswith(b"#if"):
-        first = _DIRECTIVE.match(b"\n" + source)
-        if first is not None:
-            group = [(0, first.end() - 1)]
-            found.append(group)
-            stack.append(group)
-    for match in matches:
-        opens, closes = match.groups()
-        if opens:
-            group = [(match.start() + 1, match.end())]
-            found.append(group)
-            stack.append(group)
+    source = bytes(out)
+    first = _DIRECTIVE.match(b"\n" + source[: source.find(b"\n") + 1]) if source.lstrip(b" \t")[:1] == b"#" else None
+    if first is not None and first[1]:
+        found.append([(0, first.end() - 1)])
+        stack.append(found[0])
+    for match in _DIRECTIVE.finditer(source):
+        span = match.start() + 1, match.end()
+        kind = match.lastindex
+        if kind == 1:
+            found.append([span])
+            stack.append(found[-1])
+        elif kind == 4:
+            if source.find(b"/*", *span) >= 0:  # a comment ends the body for the grammar
+                text = _COMMENT.sub(lambda m: _NOT_JOINT.sub(b" ", m[0]), match[0][1:])
+                out[span[0] : span[1]] = text
+        elif kind == 5:  # a pragma may stand where no statement may
+            blank(out, *span)
         elif stack:
-            stack[-1].append((match.start() + 1, match.end()))
-            if closes:
+            stack[-1].append(span)
+            if kind == 3:
                 stack.pop()
     unfinished = {id(group) for group in stack}
     return [group for group in found if id(group) not in unfinished]
@@ -126,7 +135,7 @@ def _whole_statements(out: bytearray, start: int, end: int) -> bool:
     first = match.end() if match else start
     if first >= end:
         return True
-    return not _CONTINUES.match(out, first, end) and statement_may_start(out, end)
+    return (out[first] == 0x23 or not _CONTINUES.match(out, first, end)) and statement_may_start(out, end)
 
 
 def _joinable(text: bytes) -> bool:
@@ -138,9 +147,7 @@ def _joinable(text: bytes) -> bool:
 def _line_before(out: bytes | bytearray, at: int) -> tuple[bytes, int]:
     """The last line with code before ``at``, without its comment and trailing blanks, and its start."""
     while True:
-        end = at
-        while end > 0 and out[end - 1] in b" \t\r\n":
-            end -= 1
+        end = _code_end(out, at)
         if end == 0:
             return b"", 0
         start = out.rfind(b"\n", 0, end) + 1
@@ -156,6 +163,17 @@ def _line_before(out: bytes | bytearray, at: int) -> tuple[bytes, int]:
             at = start
         else:
             return line, start
+
+
+def _code_end(out: bytes | bytearray, at: int) -> int:
+    """``at`` without the blanks before it."""
+    while at > 0:
+        start = max(0, at - 256)
+        text = out[start:at].rstrip()
+        if text:
+            return start + len(text)
+        at = start
+    return 0
 
 
 def _code(text: bytes) -> bytes:

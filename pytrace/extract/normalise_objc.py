@@ -17,11 +17,7 @@ import re
 
 from pytrace.extract.normalise_conditionals import blank
 
-_IS_OBJC = re.compile(
-    rb"@(?:autoreleasepool|interface|implementation|protocol|class|import|available|\"|\[|\()|\n#import|\(\^\s*\w*\)"
-)
-_IS_METAL = re.compile(rb"metal_stdlib|\[\[(?:buffer|thread_position_in_grid|texture)\b")
-
+_OBJC_WORD = re.compile(rb"@(?:autoreleasepool|interface|implementation|protocol|class|import|available|\"|\[|\()")
 _DECLARATIONS = re.compile(rb"(?<=\n)@(?:interface|protocol)\b[^;{}\n]*\n.*?\n@end\b", re.DOTALL)
 _IMPLEMENTATION = re.compile(rb"(?<=\n)@implementation\b[^\n{]*(\{[^}]*\})?(.*?)\n(@end)\b", re.DOTALL)
 _DIRECTIVE = re.compile(
@@ -39,15 +35,16 @@ _AVAILABILITY = re.compile(rb"\bAPI_AVAILABLE\((?:[^()]|\([^()]*\))*\)")
 _AVAILABLE = re.compile(rb"@available\(([^()]*)\)")
 _FOR_IN = re.compile(rb"(\bfor \([^();]*? )in ")
 _BLOCK_TYPE = re.compile(rb"\(\^(?=\s*\w*\s*\))")
-_BLOCK = re.compile(rb"(.)\^([\w:<>*& \t]*)(\((?:[^()]|\([^()]*\))*\))?(\s*)(?=\{)", re.DOTALL)
+_BLOCK = re.compile(rb"([ \t(,:={])\^([\w:<>*& \t]*)(\((?:[^()]|\([^()]*\))*\))?(\s*)(?=\{)", re.DOTALL)
 _LITERAL = re.compile(rb"@(?=[\"(\d-]|true\b|false\b|YES\b|NO\b|(?:try|catch|throw)\b)")
-_AT_OPEN = re.compile(rb"@\{")
-_NAME = re.compile(rb"[A-Za-z_]\w*")
-_SELECTOR = re.compile(rb"([A-Za-z_]\w*)\s*(?::(?!:)|\])")
-_NEXT_PART = re.compile(rb"\s([A-Za-z_]\w*)?:(?!:)")
+_BRACKET = re.compile(rb"[()\[\]{}]|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)'|//[^\n]*|/\*.*?\*/", re.DOTALL)
+_SPACE = re.compile(rb"\s+")
+_RECEIVER = re.compile(rb"(?:[\w.<>*&@-]|::|\"(?:[^\"\\\n]|\\.)*\")+")
+_SELECTOR = re.compile(rb"\s*[ \t]([A-Za-z_]\w*)\s*(?::(?!:)|\])")
+_ARGUMENT = re.compile(rb"[(\[{?]|\"(?:[^\"\\\n]|\\.)*\"|[ \t](?:[A-Za-z_]\w*)?:(?!:)")
+_COLON = re.compile(rb"[(\[{]|\"(?:[^\"\\\n]|\\.)*\"|::|:")
 _KEYWORDS = frozenset((b"new", b"class", b"default", b"delete", b"private", b"public", b"operator", b"register"))
-_OPEN, _CLOSE = b"([{", b")]}"
-_BLANKS = b" \t\r\n"
+_OPEN, _CLOSE = (b"(", b"[", b"{"), (b")", b"]", b"}")
 
 _ATTRIBUTE = re.compile(rb"\[\[[^\[\]\n]*\]\]")
 _ADDRESS_SPACE = re.compile(rb"(?<![\w.>])(?:kernel|device|constant|threadgroup|thread)(?=\s+[A-Za-z_])")
@@ -55,9 +52,9 @@ _ADDRESS_SPACE = re.compile(rb"(?<![\w.>])(?:kernel|device|constant|threadgroup|
 
 def rewrite(source: bytes) -> bytes:
     """``source`` with its Objective-C and Metal turned into C++; other source comes back as it is."""
-    if (b"@" in source or b"#import" in source or b"(^" in source) and _IS_OBJC.search(source):
+    if (b"@" in source and _OBJC_WORD.search(source)) or b"#import" in source or b"(^" in source:
         source = _objective_c(source)
-    if (b"[[" in source or b"metal_stdlib" in source) and _IS_METAL.search(source):
+    if b"metal_stdlib" in source or b"[[buffer(" in source:
         source = _spaced(_ADDRESS_SPACE, _spaced(_ATTRIBUTE, source))
     return source
 
@@ -75,20 +72,32 @@ def _objective_c(source: bytes) -> bytes:
     source = _BLOCK_TYPE.sub(b"(*", source)
     if b"^" in source:
         source = _BLOCK.sub(_block, source)
-    source = _LITERAL.sub(b" ", source)
+    source = _LITERAL.sub(b" ", source).replace(b"?:", b"||")
     out = bytearray(source)
-    at = len(out)
-    while True:  # from the last to the first: what stands inside is rewritten before what stands around it
-        at = out.rfind(b"[", 0, at)
-        if at < 0:
-            break
-        if at and out[at - 1] == 0x40:
-            _array(out, at)
-        else:
-            _message(out, at)
-    for match in reversed(list(_AT_OPEN.finditer(bytes(out)))):
-        _dictionary(out, match.start())
+    pairs = _pairs(source)
+    for at in sorted(pairs, reverse=True):  # what stands inside is rewritten before what stands around it
+        if source[at] == 0x5B:
+            if at and source[at - 1] == 0x40:
+                _array(out, at, pairs[at])
+            else:
+                _message(out, at, pairs)
+    for at in sorted(pairs, reverse=True):
+        if source[at] == 0x7B and at and source[at - 1] == 0x40:
+            _dictionary(out, at, pairs)
     return _TRAILING_COMMA.sub(b" ", bytes(out))
+
+
+def _pairs(source: bytes) -> dict[int, int]:
+    """Offset of every opening bracket → offset of its closing one; literals and comments hold none."""
+    pairs: dict[int, int] = {}
+    stack: list[int] = []
+    for match in _BRACKET.finditer(source):
+        token = match[0]
+        if token in _OPEN:
+            stack.append(match.start())
+        elif token in _CLOSE and stack:
+            pairs[stack.pop()] = match.start()
+    return pairs
 
 
 def _space(text: bytes) -> bytes:
@@ -111,16 +120,17 @@ def _implementation(match: re.Match[bytes]) -> bytes:
 def _method(match: re.Match[bytes]) -> bytes:
     """``- (T)name:(A)x more:(B)y `` → ``   T name( A x,      B y)``; blanks when there are no arguments."""
     head = bytearray(_spaced(_AVAILABILITY, match[0]))
-    close = _closing(head, match.start(1) - match.start())
+    pairs = _pairs(bytes(head))
+    close = pairs.get(match.start(1) - match.start(), -1)
     end = len(head.rstrip())
-    if b":" not in head[close:] or close < 0 or end == len(head):
+    if close < 0 or b":" not in head[close:] or end == len(head):
         return _space(match[0])
     head[0] = head[head.index(b"(")] = head[close] = 0x20
     at, first = close, True
     for part in re.finditer(rb"([A-Za-z_]\w*)?\s*:\s*(\()", bytes(head)):
         if part.start() < at:
             continue
-        close = _closing(head, part.start(2))
+        close = pairs.get(part.start(2), -1)
         if close < 0:
             return _space(match[0])
         colon = part.end() - 1 - part[0][::-1].index(b":")
@@ -151,8 +161,6 @@ def _block(match: re.Match[bytes]) -> bytes:
         if params and result.strip():
             return before + b"[" + b"]" + _space(result[1:]) + tail
         return b"[]" + _space(result) + tail
-    if before not in b"(,:={":
-        return match[0]
     if result:
         return before + b"[]" + _space(result[1:]) + tail
     if tail:
@@ -160,36 +168,8 @@ def _block(match: re.Match[bytes]) -> bytes:
     return match[0]
 
 
-def _closing(text: bytes | bytearray, at: int) -> int:
-    """Offset of the bracket that closes the one at ``at``; -1 when there is none."""
-    depth = 0
-    while at < len(text):
-        char = text[at]
-        if char in _OPEN:
-            depth += 1
-        elif char in _CLOSE:
-            depth -= 1
-            if depth == 0:
-                return at
-        elif char == 0x22:
-            at = _string_end(text, at)
-        at += 1
-    return -1
-
-
-def _string_end(text: bytes | bytearray, at: int) -> int:
-    """Offset of the quote that closes the one at ``at``, or the end of the line."""
-    at += 1
-    while at < len(text) and text[at] not in b'"\n':
-        at += 2 if text[at] == 0x5C else 1
-    return min(at, len(text) - 1)
-
-
-def _array(out: bytearray, at: int) -> None:
+def _array(out: bytearray, at: int, close: int) -> None:
     """``@[a, b]`` → `` (a, b)``, ``@[]`` → `` 0 ``."""
-    close = _closing(out, at)
-    if close < 0:
-        return
     out[at - 1] = 0x20
     if out[at + 1 : close].strip():
         out[at], out[close] = 0x28, 0x29
@@ -197,73 +177,56 @@ def _array(out: bytearray, at: int) -> None:
         out[at], out[close] = 0x30, 0x20
 
 
-def _dictionary(out: bytearray, at: int) -> None:
+def _dictionary(out: bytearray, at: int, pairs: dict[int, int]) -> None:
     """``@{k : v}`` → `` (k , v)``, ``@{}`` → `` 0 ``."""
-    close = _closing(out, at + 1)
-    if close < 0:
+    close = pairs[at]
+    out[at - 1] = 0x20
+    if not out[at + 1 : close].strip():
+        out[at], out[close] = 0x30, 0x20
         return
-    out[at] = 0x20
-    if not out[at + 2 : close].strip():
-        out[at + 1], out[close] = 0x30, 0x20
-        return
-    out[at + 1], out[close] = 0x28, 0x29
-    depth = 0
-    for index in range(at + 2, close):
-        char = out[index]
-        if char in _OPEN:
-            depth += 1
-        elif char in _CLOSE:
-            depth -= 1
-        elif char == 0x3A and depth == 0 and out[index - 1] != 0x3A and out[index + 1] != 0x3A:
-            out[index] = 0x2C
+    out[at], out[close] = 0x28, 0x29
+    position = at + 1
+    while (match := _COLON.search(out, position, close)) is not None:
+        position = match.end()
+        if match[0] == b":":
+            out[match.start()] = 0x2C
+        elif match.start() in pairs:
+            position = pairs[match.start()] + 1
 
 
-def _receiver_end(out: bytearray, at: int) -> int:
+def _receiver_end(out: bytearray, at: int, pairs: dict[int, int]) -> int:
     """Offset behind the receiver expression that starts at ``at``, or -1 when none does."""
     start = at
-    while at < len(out):
-        char = out[at]
-        if char in b"([" or (char == 0x7B and at > start):
-            at = _closing(out, at) + 1
-            if at == 0:
-                return -1
-        elif char == 0x22:
-            at = _string_end(out, at) + 1
-        elif char in b".:>-<*&@" or chr(char).isalnum() or char == 0x5F:
-            if char == 0x3A and out[at + 1 : at + 2] != b":" and out[at - 1 : at] != b":":
-                return -1
-            at += 1
-        elif char in _BLANKS and at > start:
-            rest = at
-            while rest < len(out) and out[rest] in _BLANKS:
-                rest += 1
-            if out[rest : rest + 1] != b"." and out[rest : rest + 2] != b"->":
-                return at
-            at = rest
-        else:
+    while True:
+        match = _RECEIVER.match(out, at)
+        if match:
+            at = match.end()
+        if at in pairs and (out[at] != 0x7B or at > start):
+            at = pairs[at] + 1
+            continue
+        blanks = _SPACE.match(out, at)
+        if at == start or blanks is None:
             return -1
-    return -1
+        following = blanks.end()
+        if out[following : following + 1] == b"." or out[following : following + 2] == b"->":
+            at = following
+            continue
+        return at
 
 
-def _message(out: bytearray, at: int) -> None:
+def _message(out: bytearray, at: int, pairs: dict[int, int]) -> None:
     """Rewrite the ``[`` at ``at`` if it opens a message."""
-    start = at + 1
-    while start < len(out) and out[start] in _BLANKS:
-        start += 1
-    end = _receiver_end(out, start)
+    blanks = _SPACE.match(out, at + 1)
+    end = _receiver_end(out, blanks.end() if blanks else at + 1, pairs)
     if end < 0:
         return
-    selector = end
-    while selector < len(out) and out[selector] in _BLANKS:
-        selector += 1
-    match = _SELECTOR.match(out, selector)
-    close = _closing(out, at) if match and out[selector - 1] in b" \t" else -1
-    if match is None or close < 0:
+    match = _SELECTOR.match(out, end)
+    if match is None:
         return
-    name_end = match.end(1)
-    last = match.end() - 1
+    close = pairs[at]
+    selector, last = match.start(1), match.end() - 1
     if match[1] in _KEYWORDS:
-        out[name_end - 1] ^= 0x20
+        out[match.end(1) - 1] ^= 0x20
     out[at] = 0x20
     out[selector - 1] = 0x2E
     if last == close:
@@ -271,25 +234,18 @@ def _message(out: bytearray, at: int) -> None:
         return
     out[last] = 0x28
     out[close] = 0x29
-    depth = questions = 0
-    index = last + 1
-    while index < close:
-        char = out[index]
-        if char in _OPEN:
-            depth += 1
-        elif char in _CLOSE:
-            depth -= 1
-        elif char == 0x22:
-            index = _string_end(out, index)
-        elif depth == 0:
-            if char == 0x3F:
-                questions += 1
-            elif char in b" \t":
-                part = _NEXT_PART.match(out, index, close)
-                if part and questions:
-                    questions -= 1
-                elif part:
-                    out[index] = 0x2C
-                    blank(out, index + 1, part.end())
-                    index = part.end() - 1
-        index += 1
+    pairs[last] = close
+    questions = 0
+    position = last + 1
+    while (part := _ARGUMENT.search(out, position, close)) is not None:
+        position = part.end()
+        if part[0] == b"?":
+            questions += 1
+        elif part.start() in pairs:
+            position = pairs[part.start()] + 1
+        elif part[0][-1] == 0x3A:
+            if questions:
+                questions -= 1
+            else:
+                out[part.start()] = 0x2C
+                blank(out, part.start() + 1, part.end())

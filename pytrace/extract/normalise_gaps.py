@@ -1,0 +1,93 @@
+"""C++ that the grammar does not know (tree-sitter-cuda 0.21, the same in tree-sitter-cpp 0.23), rewritten, same length.
+
+Each rule: what it is about, the key bytes without which the pattern is not tried (a search for a few bytes costs a
+hundredth of a regular expression), the pattern, what takes its place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from pytrace.extract.normalise_conditionals import blank
+
+Replacement = Callable[[re.Match[bytes]], bytes]
+
+
+def rewrite(source: bytes) -> bytes:
+    """``source`` with what the grammar lacks rewritten."""
+    for key, pattern, replacement in _RULES:
+        if key in source:
+            source = pattern.sub(replacement, source)
+    return _friends(source) if b" friend " in source else source
+
+
+def _friends(source: bytes) -> bytes:
+    """``inline friend``, ``__device__ friend`` → ``friend``: the grammar wants it first."""
+    out = bytearray(source)
+    at = source.find(b" friend ")
+    while at >= 0:
+        start = source.rfind(b"\n", 0, at) + 1
+        if _SPECIFIERS.fullmatch(source, start, at):
+            out[start:at] = b" " * (at - start)
+        at = source.find(b" friend ", at + 8)
+    return bytes(out)
+
+
+_SPECIFIERS = re.compile(rb"\s*(?:(?:inline|static|constexpr|__\w+__)\s*)+")
+
+
+def _blank_group(match: re.Match[bytes]) -> bytes:
+    """The match with its group blanked."""
+    text = bytearray(match[0])
+    base = match.start()
+    start, end = match.span(1)
+    blank(text, start - base, end - base)
+    return bytes(text)
+
+
+def _braces_to_parens(match: re.Match[bytes]) -> bytes:
+    """``= {x}`` → ``= (x)``, ``= {}`` → ``= 0 ``."""
+    inner = match[1]
+    return b"= (" + inner + b")" if inner.strip() else b"= 0 " + inner
+
+
+def _decltype_value(match: re.Match[bytes]) -> bytes:
+    """``decltype(x){0}`` → ``(x)(0)``, behind blanks."""
+    return b" " * 8 + match[1] + b"(" + match[2] + b")"
+
+
+def _equal(match: re.Match[bytes]) -> bytes:
+    """``A::k >= 80`` → ``A::k == 80``."""
+    return match[0].replace(b">=", b"==").replace(b">", b"<")
+
+
+_RULES: tuple[tuple[bytes, re.Pattern[bytes], Replacement], ...] = (
+    # default argument `= {}`, `= {1, 2}`: the grammar wants a type before the braces
+    (b"= {", re.compile(rb"= \{([^{}()\n;=]*)\}(?=\s*[,)])"), _braces_to_parens),
+    # `decltype(x){0}` as a value: the grammar has decltype as a type only
+    (b"decltype", re.compile(rb"decltype(\([\w.:>-]+\))\{([^{}\n]*)\}"), _decltype_value),
+    # unnamed pointer template parameter with a default: `enable_if_t<…>* = nullptr>`
+    (b"nullptr>", re.compile(rb">\s*(\*)\s*=\s*nullptr>"), _blank_group),
+    # explicit instantiation of a class: the grammar wants a declarator
+    (b"template class ", re.compile(rb"\n[ \t]*((?:extern )?template)(?= class )"), _blank_group),
+    (b"template struct ", re.compile(rb"\n[ \t]*((?:extern )?template)(?= struct )"), _blank_group),
+    # where a lambda runs: `[=] __device__ (…)`
+    (b"__device__", re.compile(rb"\]([ \t]*__(?:device|host)__(?:[ \t]*__(?:device|host)__)?)"), _blank_group),
+    # no_sanitize attributes of c10/macros/Macros.h
+    (b"__ubsan_", re.compile(rb"(__ubsan_ignore_\w+__)"), _blank_group),
+    # `offsetof(a, b[0])`: a plain call reads any arguments
+    (b"offsetof", re.compile(rb"offsetof(?=\()"), lambda m: b"offset_f"),
+    # `typename T::X{}` as an expression, `using typename T::x`
+    (b"typename ", re.compile(rb"(typename )[\w:]+(?:<[\w, ]*>)?(?:::\w+)+[({]"), _blank_group),
+    (b"using typename", re.compile(rb"using (typename) "), _blank_group),
+    # `static MACRO(…)`
+    (b"\nstatic ", re.compile(rb"\n(static )(?=[A-Z][A-Z0-9_]{3,}\()"), _blank_group),
+    # a specialised call operator, and a call of it with its template arguments
+    (b"operator()<", re.compile(rb"operator\(\)(<[^<>()]*>)(?=\s*\()"), _blank_group),
+    (b".template operator", re.compile(rb"\.(template )operator\b"), _blank_group),
+    # `A::kMinComputeCapability >= 80` between template arguments: `>` closes them (CUTLASS)
+    (b"Capability >", re.compile(rb"::\w+Capability >=? \d"), _equal),
+    # `enable_if<A::x >= 75>`
+    (b"enable_if<", re.compile(rb"enable_if<[^<>;{}]*?( >=? \d+)\s*(?=>|&&)"), _blank_group),
+)

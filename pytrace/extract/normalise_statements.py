@@ -1,0 +1,95 @@
+"""Macro invocations that stand alone on their line as statements or declarations.
+
+* Without ``;`` they get one: in the blank or comment that follows, else in place of their newline, which then moves
+  back into the first blank between their arguments.
+* Arguments that are types or operators become identifiers of the same length: the invocation is then a call, where the
+  grammar would see a declaration without a type.
+"""
+
+from __future__ import annotations
+
+import re
+
+_STRING = rb"\"[^\"\\\n]*(?:\\.[^\"\\\n]*)*\""
+_PLAIN = rb"[^()\"';{}\\]*"
+
+
+def _parens(inner: bytes) -> bytes:
+    """A pattern for ``(…)`` around plain text, strings and ``inner``; unrolled, so that it never backtracks far."""
+    return rb"\(" + _PLAIN + rb"(?:(?:" + _STRING + rb"|" + inner + rb")" + _PLAIN + rb")*\)"
+
+
+#: A whole line, or several up to the one that ends with the ``)``. Braces end the attempt: what holds code is left.
+_INVOCATION = re.compile(
+    rb"\n[ \t]*[A-Z][A-Z0-9_]{2,}(" + _parens(_parens(_parens(rb"\([^();{}\\]*\)"))) + rb")(;?)([ \t]*)(?=\n)"
+)
+_FOLLOWING = re.compile(rb"\s*(?:(//|/\*)|(?=[A-Za-z_:~}#]|\[\[|\Z))")
+_TYPE_WORDS = rb"(?:const|unsigned|signed|void|int|float|double|bool|char|short|long|u?int\d+_t|size_t)\b"
+_MAY_HOLD_TYPE = re.compile(
+    rb"[(,]\s*(?:" + _TYPE_WORDS + rb"|[-<>=!+*/|&^%]+\s*[,)])|[\w>]\s*[*&]+\s*[,)]|\(\*?\)\s*\("
+)
+_TYPE = re.compile(
+    rb"\s*(?:" + _TYPE_WORDS + rb"[^()\"]*"
+    rb"|[\w:<>]+\s*[*&]+|[\w:<>]+\s*\(\*?\)\s*\(.*\)|[-<>=!+*/|&^%]{1,2})\s*$",
+    re.DOTALL,
+)
+#: Conditions and messages: the bulk of all invocations, never with a type among their arguments.
+_CHECK = re.compile(rb"\s*(?:TORCH_(?:CHECK|INTERNAL|WARN)|EXPECT_|ASSERT_|AT_ASSERT|GRAPH_|LOG)")
+_NOT_WORD = re.compile(rb"[^\w\n]")
+_BRACKET_OR_COMMA = re.compile(rb"[(<\[{]|[)>\]}]|,")
+_SEMICOLON, _NEWLINE = 0x3B, 0x0A
+
+
+def rewrite(out: bytearray) -> None:
+    """Rewrite, in place, the invocations of macros that stand alone."""
+    source = bytes(out)
+    for match in _INVOCATION.finditer(source):
+        start, end = match.span(1)
+        if source[match.start() - 1 : match.start()] == b"\\":  # the last line of a macro's body
+            continue
+        if not _CHECK.match(source, match.start()) and _MAY_HOLD_TYPE.search(source, start, end):
+            _type_arguments(out, source, start + 1, end - 1)
+        if not match[2]:
+            following = _FOLLOWING.match(source, match.end())
+            if following is not None:
+                _terminate(out, source, start, end, match.end(), following)
+
+
+def _terminate(out: bytearray, source: bytes, start: int, end: int, line_end: int, following: re.Match[bytes]) -> None:
+    """Put a ``;`` behind the invocation whose arguments are ``start:end``."""
+    if line_end > end:
+        out[end] = _SEMICOLON
+    elif following[1]:
+        at = following.start(1)
+        if source[at + 2 : at + 3] not in b"\n":  # the comment gives up its first character
+            out[at : at + 3] = b";" + following[1]
+    elif following.end() - 1 > line_end and source[following.end() - 1] in b" \t":
+        out[following.end() - 1] = _SEMICOLON
+    else:
+        comma, quote = out.find(b", ", start, end), out.find(b'"', start, end)
+        if comma > 0 and (quote < 0 or comma < quote):
+            out[comma + 1] = _NEWLINE
+            out[end] = _SEMICOLON
+
+
+def _type_arguments(out: bytearray, source: bytes, start: int, end: int) -> None:
+    """Turn the arguments in ``start:end`` that are types or operators into identifiers of the same length."""
+    depth = 0
+    begin = start
+    for match in _BRACKET_OR_COMMA.finditer(source, start, end):
+        token = match[0]
+        if token in b"(<[{":
+            depth += 1
+        elif token != b",":
+            depth -= 1
+        elif depth <= 0:
+            _type_argument(out, source, begin, match.start())
+            begin = match.end()
+    _type_argument(out, source, begin, end)
+
+
+def _type_argument(out: bytearray, source: bytes, start: int, end: int) -> None:
+    text = source[start:end]
+    if _TYPE.match(text):
+        lead = len(text) - len(text.lstrip())
+        out[start + lead : end] = b"_" + _NOT_WORD.sub(b"_", text[lead + 1 :])
