@@ -10,6 +10,7 @@ from pytrace.extract.native_functions import extract
 from pytrace.link.context import Context
 from pytrace.link.operator_model import Operator
 from pytrace.link.operators import OperatorTable, link
+from pytrace.model import EdgeKind
 from pytrace.schema import parse_type
 
 TAGS = b"".join(
@@ -86,8 +87,8 @@ def test_nodes_and_edges() -> None:
     names = {row[0]: row[2] for row in ctx.graph.nodes}
     edges = [(names[e[0]], names[e[1]], e[2], e[4], e[5], e[6]) for e in ctx.graph.edges]
     assert edges == [
-        ("aten::add.Tensor", "aten::add.out", "delegates", "structured-delegate", "native_functions.yaml", 2),
-        ("aten::add_.Tensor", "aten::add.out", "delegates", "structured-delegate", "native_functions.yaml", 8),
+        ("aten::add.Tensor", "aten::add.out", EdgeKind.DELEGATES, "structured-delegate", "native_functions.yaml", 2),
+        ("aten::add_.Tensor", "aten::add.out", EdgeKind.DELEGATES, "structured-delegate", "native_functions.yaml", 8),
     ]
     assert [row[3:6] for row in ctx.graph.nodes] == [
         ("add", "native_functions.yaml", 1), ("add_", "native_functions.yaml", 7), ("add", "native_functions.yaml", 10)
