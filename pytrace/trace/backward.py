@@ -14,7 +14,7 @@ from pytrace.model import EdgeKind, Node, NodeKind
 from pytrace.store import Store
 from pytrace.trace.answers import Backward, BackwardAnswer, Formula, FormulaVar, Part, Step, Via
 from pytrace.trace.noise import is_plumbing
-from pytrace.trace.table import Table, tables
+from pytrace.trace.table import TableRow, tables
 from pytrace.trace.walk import Walker, reach, ref, via
 
 _IMPLICIT = "CompositeImplicitAutograd"
@@ -23,21 +23,23 @@ _MAX_LEVELS = 4
 _MAX_PARTS = 400
 
 
-def of_operators(store: Store, ops: list[Node], *, depth: int = 0, limit: int = 24) -> Backward:
-    """What the tree says about differentiating any of ``ops`` (overloads of one operator)."""
-    known = tables(store, ops)
+def of_operators(walker: Walker, ops: list[Node], known: dict[int, list[TableRow]]) -> Backward:
+    """What the tree says about differentiating any of ``ops`` (overloads of one operator, with their tables).
+
+    ``walker`` draws what the formulas call, within its limit.
+    """
+    store = walker.store
     formulas = formulas_of(store, ops)
     told = [formula(node, names, key) for node, names, key in formulas]
     used = _used_by(store, ops)
     if formulas:
-        walker = Walker(store, depth=depth, limit=limit)
         for (node, _, _), entry in zip(formulas, told):
             entry.calls = calls(walker, node)
-        double = _double(store, [node for node, _, _ in formulas])
+        double = _double(walker, [node for node, _, _ in formulas])
         return Backward("formula", told, [], double, used)
-    composite = [op for op in ops if any(row.key == _IMPLICIT for row in known[op.id].rows)]
+    composite = [op for op in ops if any(row.key == _IMPLICIT for row in known[op.id])]
     if composite:
-        parts = composite_parts(store, composite, known)
+        parts = composite_parts(walker, composite, known)
         sentence = "No formula of its own: it is CompositeImplicitAutograd, so autograd records the operators it calls."
         return Backward("composite", [], parts, [], used, sentence)
     names = ", ".join(op.name for op in ops[:3])
@@ -54,7 +56,8 @@ def of_operators(store: Store, ops: list[Node], *, depth: int = 0, limit: int = 
 
 def answer(store: Store, query: str, how: str, ops: list[Node], *, depth: int = 1, limit: int = 90) -> BackwardAnswer:
     """``pytrace backward``: the same as in ``pytrace op``, with the formulas' calls opened down to kernels."""
-    return BackwardAnswer(query, how, [ref(op) for op in ops], of_operators(store, ops, depth=depth, limit=limit))
+    walker = Walker(store, depth=depth, limit=limit)
+    return BackwardAnswer(query, how, [ref(op) for op in ops], of_operators(walker, ops, tables(store, ops)))
 
 
 def formulas_of(store: Store, ops: Iterable[Node]) -> list[tuple[Node, list[str], str]]:
@@ -105,8 +108,9 @@ def calls(walker: Walker, node: Node) -> list[Step]:
     return walker.draw(list(roots.values()))
 
 
-def composite_parts(store: Store, ops: list[Node], known: dict[int, Table]) -> list[Part]:
+def composite_parts(walker: Walker, ops: list[Node], known: dict[int, list[TableRow]]) -> list[Part]:
     """The operators inside composite ``ops`` that carry formulas, through composites inside them."""
+    store = walker.store
     parts: dict[int, Part] = {}
     seen = {op.id for op in ops}
     level: list[tuple[Node, tuple[str, ...]]] = [(op, ()) for op in ops]
@@ -114,9 +118,9 @@ def composite_parts(store: Store, ops: list[Node], known: dict[int, Table]) -> l
         if depth:
             known = tables(store, [op for op, _ in level])
         bodies: dict[int, list[int]] = {
-            op.id: [row.function.id for row in known[op.id].rows if row.key == _IMPLICIT] for op, _ in level
+            op.id: [row.function.id for row in known[op.id] if row.key == _IMPLICIT] for op, _ in level
         }
-        found = reach(store, {f for functions in bodies.values() for f in functions})
+        found = reach(walker, {f for functions in bodies.values() for f in functions})
         inner: dict[int, tuple[str, ...]] = {}
         for op, through in level:
             way = (*through, op.name) if depth else through
@@ -142,12 +146,13 @@ def composite_parts(store: Store, ops: list[Node], known: dict[int, Table]) -> l
     return list(parts.values())
 
 
-def _double(store: Store, formulas: list[Node]) -> list[Part]:
+def _double(walker: Walker, formulas: list[Node]) -> list[Part]:
     """The operators that the formulas call, directly or in their functions, with the formula each one carries."""
+    store = walker.store
     edges = store.edges_from([f.id for f in formulas], EdgeKind.CALLS, EdgeKind.CALLS_OP)
     direct = [e.dst for e in edges if e.kind == EdgeKind.CALLS_OP]
     functions = {e.dst for e in edges if e.kind == EdgeKind.CALLS}
-    through = {end: function for function, ends in reach(store, functions).items() for end in ends}
+    through = {end: function for function, ends in reach(walker, functions).items() for end in ends}
     ids = list(dict.fromkeys([*direct, *through]))
     nodes = store.nodes([*ids, *functions])
     has = {e.src: e.dst for e in reversed(store.edges_from(ids, EdgeKind.DERIVATIVE))}

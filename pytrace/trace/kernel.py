@@ -46,7 +46,7 @@ def answer(
     if not up:
         return result
     climb = Climb(store, nodes)
-    reached = _operators(store, climb)
+    reached, overloads = _families(store, _operators(store, climb))
     bases = {node.bare.rstrip("_") for node, _ in reached}
     result.operators = len(reached)
     result.generic = len(bases) > GENERIC
@@ -54,7 +54,7 @@ def answer(
         result.functors = _functors(store, climb)
     kept = reached[:limit] if limit else reached
     result.up = [_told(climb, node, end, paths) for node, end in kept]
-    _add_callers(store, [node for node, _ in kept], result.up)
+    _add_callers(store, [node for node, _ in kept], result.up, overloads)
     if climb.stopped:
         result.stopped = (
             f"Stopped at {len(climb.nodes)} functions: more operators may reach it than the {len(reached)} counted."
@@ -81,6 +81,17 @@ def _operators(store: Store, climb: Climb) -> list[tuple[Node, Node]]:
     return sorted(found.values(), key=lambda f: (climb.ends[f[1].id], f[0].file, f[0].line, f[0].name))
 
 
+def _families(store: Store, reached: list[tuple[Node, Node]]) -> tuple[list[tuple[Node, Node]], dict[int, list[Node]]]:
+    """``reached`` without the operators that delegate to another one in it, and those by what they delegate to."""
+    known = {op.id: op for op, _ in reached}
+    edges = store.edges_from(list(known), EdgeKind.DELEGATES) if known else []
+    to = {e.src: e.dst for e in edges if e.dst in known}
+    overloads: dict[int, list[Node]] = {}
+    for src, dst in to.items():
+        overloads.setdefault(dst, []).append(known[src])
+    return [(op, end) for op, end in reached if op.id not in to], overloads
+
+
 def _told(climb: Climb, op: Node, end: Node, limit: int) -> Reached:
     ways, more = climb.paths(end.id, limit)
     if end.id != op.id:
@@ -89,22 +100,16 @@ def _told(climb: Climb, op: Node, end: Node, limit: int) -> Reached:
     return Reached(ref(op), ways, more)
 
 
-def _add_callers(store: Store, ops: list[Node], told: list[Reached]) -> None:
+def _add_callers(store: Store, ops: list[Node], told: list[Reached], overloads: dict[int, list[Node]]) -> None:
     """Python names of each operator, what delegates to it, and the operators and formulas that call it."""
-    if not ops:
-        return
     slots = {op.id: slot for op, slot in zip(ops, told)}
-    delegating = store.edges_to(list(slots), EdgeKind.DELEGATES)
-    nodes = store.nodes(e.src for e in delegating)
-    family = {op_id: [op_id] for op_id in slots}
-    for edge in delegating:
-        if edge.src in nodes and edge.src not in slots:
-            slots[edge.dst].overloads.append(nodes[edge.src].name)
-        family[edge.dst].append(edge.src)
+    owner: dict[int, int] = {}
     for op_id, slot in slots.items():
-        names = python_side.up(store, family[op_id], limit=3)
+        family = [op_id, *(n.id for n in overloads.get(op_id, ()))]
+        slot.overloads = sorted(n.name for n in overloads.get(op_id, ()))
+        names = python_side.up(store, family, limit=3)
         slot.python = [n.ref.name for n in names.python] or [n.ref.name for n in names.bindings[:2]]
-    owner = {member: op_id for op_id, members in family.items() for member in members}
+        owner.update(dict.fromkeys(family, op_id))
     for op_id, names_of in _called_by(store, owner).items():
         slots[op_id].used_by = names_of
 

@@ -39,7 +39,7 @@ _QUESTION = re.compile(r"^_?(?:use|is|has|should|can|needs?|supports?|check)(?:_
 #: cuBLAS, cuDNN, cuSPARSE, cuSOLVER, cuFFT, MIOpen (LAPACK's ``getrf`` is not).
 _LIBRARY_PLUMBING = re.compile(r"^[a-z]+(?:Dn|Sp|Lt)?(?:Create|Destroy|Set|Get)[A-Z]?")
 _ALIAS_RETURN = re.compile(r"->.*\(\w+\)")  # Tensor(a): a view
-_TENSOR_RETURN = re.compile(r"->.*\b(?:Tensor|\(\))")
+_TENSOR_RETURN = re.compile(r"->.*(?:\bTensor\b|\(\))")
 
 
 def is_infrastructure(name: str) -> bool:

@@ -9,8 +9,11 @@ from pytrace.trace import python_side
 from pytrace.trace.answers import Dtypes, OpAnswer, Overload, Path, Row, Via
 from pytrace.trace.devices import canonical, device_of, is_plain
 from pytrace.trace.resolve import Found
-from pytrace.trace.table import Table, TableRow, rows_for, tables
+from pytrace.trace.table import TableRow, rows_for, tables
 from pytrace.trace.walk import Walker, ref, via
+
+#: Lines that ``pytrace op`` spends on what the formulas call; ``pytrace backward`` has more.
+_BACKWARD_LINES = 20
 
 
 def answer(
@@ -54,7 +57,7 @@ def answer(
         dispatch=shown,
         paths=paths,
         dtypes=_dtypes(paths),
-        backward=backward_side.of_operators(store, ops) if ops else None,
+        backward=backward_side.of_operators(walker.another(depth=0, limit=_BACKWARD_LINES), ops, known),
         device=device,
         notes=notes,
     )
@@ -77,16 +80,18 @@ def overload(op: Node) -> Overload:
     return Overload(op.name, str(attrs.get("schema") or ""), op.file, op.line, traits)
 
 
-def _rows(ops: list[Node], known: dict[int, Table]) -> list[Row]:
+def _rows(ops: list[Node], known: dict[int, list[TableRow]]) -> list[Row]:
     """The dispatch tables of all overloads, each row told once: by the operator that owns it."""
     rows: dict[tuple[str, int], Row] = {}
     asked = [op.name for op in ops]
     for op in ops:
-        for row in known[op.id].rows:
+        for row in known[op.id]:
             slot = rows.get((row.owner.name, row.function.id))
             if slot is None:
                 slot = Row(row.owner.name, [], ref(row.function), via(row.edge))
                 rows[row.owner.name, row.function.id] = slot
+            if row.owner.id == op.id:
+                slot.via = via(row.edge)  # what it says itself, not what those say that inherit it
             if row.key not in slot.keys:
                 slot.keys.append(row.key)
             if op.name != row.owner.name and op.name not in slot.shared_by:
@@ -95,12 +100,12 @@ def _rows(ops: list[Node], known: dict[int, Table]) -> list[Row]:
     return sorted(rows.values(), key=lambda r: order.get(r.op, len(order)))
 
 
-def _paths(walker: Walker, ops: list[Node], known: dict[int, Table], device: str) -> list[Path]:
+def _paths(walker: Walker, ops: list[Node], known: dict[int, list[TableRow]], device: str) -> list[Path]:
     """A tree for each function that a call may land in, without the backends that only sparse or quantized use."""
     wanted = frozenset({device}) if device else frozenset[str]()
     paths: dict[int, tuple[TableRow, list[str], list[str]]] = {}
     for op in ops:
-        rows = known[op.id].rows
+        rows = known[op.id]
         for row in rows_for(rows, wanted):
             if not device and not is_plain(row.key) and len(rows) > 1:
                 continue

@@ -33,7 +33,7 @@ _MAX_CANDIDATES = 4000
 
 def answer(store: Store, text: str, *, limit: int = 20, kinds: tuple[str, ...] = ()) -> SearchAnswer:
     """Nodes whose names hold the words of ``text``, then those that are merely close."""
-    words = [w for w in re.split(r"[\s:.]+", text.strip()) if w]
+    words = [w for w in re.split(r"[^\w<>()~+*/=!&|^%-]+|\x00", text) if w]
     found = _holding(store, words, kinds) if words else []
     ranked = sorted(found, key=lambda n: _score(n, text, words))
     if not ranked and words:

@@ -18,7 +18,7 @@ from pytrace.trace.answers import Dtypes, Folded, Ref, Step, Via
 from pytrace.trace.devices import device_of
 from pytrace.trace.guards import either
 from pytrace.trace.noise import is_infrastructure, is_library_plumbing, is_plumbing, is_question
-from pytrace.trace.table import Table, rows_for, tables
+from pytrace.trace.table import TableRow, rows_for, tables
 
 #: What leaves a function (or a stub, a functor) on the way down.
 DOWN = (
@@ -93,6 +93,12 @@ class Walker:
         self.nodes: dict[int, Node] = {}
         self.out: dict[int, list[Edge]] = {}
         self.ops: list[Place] = []  #: operators met in this round, unopened
+
+    def another(self, *, depth: int, limit: int) -> Walker:
+        """A walker for other trees of the same answer: it shares what was loaded, not what was opened."""
+        other = Walker(self.store, depth=depth, limit=limit)
+        other.nodes, other.out = self.nodes, self.out
+        return other
 
     def draw(self, roots: list[tuple[Node, Via | None, frozenset[str]]]) -> list[Step]:
         """The trees below ``roots`` (node, the edge to it, the devices of its path).
@@ -250,10 +256,10 @@ class Walker:
                 groups.append(self._kernels(place, found[place.node.id]))
         return groups
 
-    def _kernels(self, place: Place, table: Table) -> list[Place]:
+    def _kernels(self, place: Place, table: list[TableRow]) -> list[Place]:
         """A step for each function that the operator may land in; one function for several keys is one step."""
         places: dict[int, Place] = {}
-        for row in rows_for(table.rows, place.devices):
+        for row in rows_for(table, place.devices):
             device = device_of(row.key)
             devices = frozenset({device}) if device else place.devices
             known = places.get(row.function.id)
@@ -292,19 +298,22 @@ def _join(step: Step, edge: Edge) -> None:
         step.via.guard = either(step.via.guard, edge.guard)
 
 
-def reach(store: Store, functions: Iterable[int]) -> dict[int, list[int]]:
-    """Per function, the operators that it reaches without crossing one, in order of discovery."""
+def reach(walker: Walker, functions: Iterable[int]) -> dict[int, list[int]]:
+    """Per function, the operators that it reaches without crossing one, in order of discovery.
+
+    ``walker`` lends what it has loaded, and keeps what is loaded now.
+    """
     starts = list(functions)
-    walker = Walker(store)
-    nodes = store.nodes(starts)
-    walker.load(nodes.values())
+    nodes = walker.nodes
+    nodes.update(walker.store.nodes(set(starts) - nodes.keys()))
+    walker.load(nodes[start] for start in starts if start in nodes)
     found: dict[int, list[int]] = {}
     for start in starts:
         ends: dict[int, None] = {}
         seen, todo = {start}, deque([start])
         while todo:
             for edge in walker.out.get(todo.popleft(), ()):
-                end = walker.nodes.get(edge.dst)
+                end = nodes.get(edge.dst)
                 if end is None:
                     continue
                 if end.kind == NodeKind.OP:

@@ -1,0 +1,217 @@
+"""``pytrace op``: tables, trees, dtypes, backward."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pytrace.store import Store
+from pytrace.trace import op, resolve
+from pytrace.trace.answers import OpAnswer, Step
+from tests.graphs import store
+
+
+def ask(mini: Store, query: str, *, device: str = "", depth: int = 1, limit: int = 90) -> OpAnswer:
+    return op.answer(mini, query, resolve.operators(mini, query), device=device, depth=depth, limit=limit)
+
+
+def names(step: Step) -> list[str]:
+    """All names of a tree, depth first."""
+    return [step.ref.name, *(name for child in step.steps for name in names(child))]
+
+
+def find(step: Step, name: str) -> Step:
+    """The first step of this name."""
+    if step.ref.name == name:
+        return step
+    for child in step.steps:
+        try:
+            return find(child, name)
+        except KeyError:
+            continue
+    raise KeyError(name)
+
+
+def test_the_way_of_lstm(mini: Store) -> None:
+    answer = ask(mini, "lstm")
+    (path,) = answer.paths
+    assert path.keys == ["CompositeImplicitAutograd"]
+    below = names(path.tree)
+    assert below.index("lstm_cudnn_stub") < below.index("at::native::lstm_cudnn") < below.index("aten::_cudnn_rnn")
+    assert "cudnnRNNForward" in below and "at::native::kernel::cell_forward" in below
+    stub = find(path.tree, "lstm_cudnn_stub")
+    assert stub.via is not None
+    assert (stub.via.guard, stub.via.at, stub.ref.at) == (
+        "if (at::cudnn_is_acceptable(_input))",
+        "RNN.cpp:103",
+        "RNN.cpp:95",
+    )
+
+
+def test_two_calls_of_one_operator_are_one_step(mini: Store) -> None:
+    step = find(ask(mini, "lstm").paths[0].tree, "aten::linear")
+    assert step.via is not None
+    assert (step.via.line, step.via.lines, step.via.candidates) == (65, [66], 2)
+
+
+def test_plumbing_and_helpers_are_named_not_dropped(mini: Store) -> None:
+    tree = ask(mini, "lstm").paths[0].tree
+    assert {f.why: f.names for f in find(tree, "at::native::apply_layers").folded} == {
+        "plumbing": ["aten::empty", "aten::select"]
+    }
+    assert {f.why: f.names for f in tree.folded} == {"helpers": ["at::native::check_args"]}
+
+
+def test_depth_opens_operators(mini: Store) -> None:
+    def state(depth: int, name: str) -> str:
+        return find(ask(mini, "lstm", depth=depth).paths[0].tree, name).state
+
+    assert state(0, "aten::linear") == "closed"
+    assert state(1, "aten::linear") == ""
+    assert state(1, "aten::addmm") == "closed"
+    assert "cublasSgemm" in names(ask(mini, "lstm", depth=2).paths[0].tree)
+
+
+def test_the_limit_cuts_and_says_so(mini: Store) -> None:
+    tree = ask(mini, "lstm", limit=4).paths[0].tree
+    assert len(names(tree)) < 10
+    states = [find(tree, name).state for name in names(tree)]
+    assert "cut" in states or "closed" in states
+
+
+def test_a_function_of_two_keys_is_drawn_once_with_both_devices(mini: Store) -> None:
+    (path,) = ask(mini, "cumsum").paths
+    assert path.keys == ["CPU", "CUDA"]
+    stub = find(path.tree, "cumsum_stub")
+    assert [(s.via.key if s.via else "", s.ref.name) for s in stub.steps] == [
+        ("DEFAULT, AVX2", "at::native::cumsum_cpu_kernel"),
+        ("CUDA", "at::native::cumsum_cuda_kernel"),
+    ]
+
+
+def test_device_keeps_one_path(mini: Store) -> None:
+    (path,) = ask(mini, "cumsum", device="cuda").paths
+    assert path.keys == ["CUDA"]
+    assert "at::native::cumsum_cpu_kernel" not in names(path.tree)
+    assert "at::native::scan_kernel" in names(path.tree)
+    assert ask(mini, "step", device="CUDA").notes == ["No row of the dispatch table serves cuda."]
+
+
+def test_table_names_the_owner_and_who_delegates(mini: Store) -> None:
+    (row,) = ask(mini, "cumsum").dispatch
+    assert (row.op, row.keys, row.shared_by) == ("aten::cumsum.out", ["CPU", "CUDA"], ["aten::cumsum", "aten::cumsum_"])
+    assert (row.function.at, row.via.at) == ("ReduceOps.cpp:30", "nf.yaml:45")
+
+
+def test_dtypes_come_with_their_device(mini: Store) -> None:
+    (dtypes,) = ask(mini, "cumsum").dtypes
+    assert (dtypes.device, dtypes.label, dtypes.types) == ("cuda", "cumsum_cuda", ["float", "int"])
+
+
+def test_dtypes_of_a_called_operator_are_its_own(mini: Store) -> None:
+    assert ask(mini, "lstm").dtypes == []
+
+
+def test_python_names_and_bindings(mini: Store) -> None:
+    answer = ask(mini, "lstm")
+    assert [n.ref.name for n in answer.python] == ["torch.lstm", "torch.nn.LSTM", "torch.nn.modules.rnn.LSTM"]
+    assert [n.ref.name for n in answer.bindings] == ["torch._C._VariableFunctions.lstm"]
+
+
+def test_backward_of_a_composite(mini: Store) -> None:
+    backward = ask(mini, "lstm").backward
+    assert backward is not None and backward.verdict == "composite"
+    assert {(p.op, p.node, tuple(p.through)) for p in backward.parts} == {
+        ("aten::_cudnn_rnn", "CudnnRnnBackward0", ()),
+        ("aten::_fused_cell", "FusedCellBackward0", ()),
+        ("aten::addmm", "AddmmBackward0", ("aten::linear",)),
+    }
+
+
+def test_backward_by_formula(mini: Store) -> None:
+    backward = ask(mini, "_cudnn_rnn").backward
+    assert backward is not None and backward.verdict == "formula"
+    (formula,) = backward.formulas
+    (var,) = formula.vars
+    assert (formula.node, var.names, var.saved, var.line) == (
+        "CudnnRnnBackward0",
+        ["input", "weight"],
+        ["input", "result1"],
+        71,
+    )
+    assert [(p.op, p.node) for p in backward.double] == [("aten::_cudnn_rnn_backward", "CudnnRnnBackwardBackward0")]
+
+
+def test_backward_through_a_function_of_the_formula(mini: Store) -> None:
+    backward = ask(mini, "_fused_cell").backward
+    assert backward is not None
+    (part,) = backward.double
+    assert (part.op, part.node) == ("aten::_fused_cell_backward", "")
+    assert part.through == ["torch::autograd::generated::details::cell_differentiable"]
+
+
+def test_no_backward_is_an_answer(mini: Store) -> None:
+    backward = ask(mini, "step").backward
+    assert backward is not None and backward.verdict == "none"
+    assert "derivative for aten::step is not implemented" in backward.sentence
+
+
+def test_explicitly_not_implemented(mini: Store) -> None:
+    backward = ask(mini, "_cudnn_rnn_backward").backward
+    assert backward is not None and backward.verdict == "formula"
+    assert backward.formulas[0].vars[0].not_implemented
+    assert [f.node for f in backward.used_by] == ["CudnnRnnBackward0"]
+
+
+def test_a_loop_of_calls_ends(tmp_path: Path) -> None:
+    looped = store(
+        tmp_path,
+        """
+        node op aten::loop nf.yaml:1 {"schema":"loop(Tensor self) -> Tensor"}
+        node function at::native::a a.cpp:1
+        node function at::native::b a.cpp:2
+        node cuda_kernel at::native::k a.cu:3
+        edge aten::loop dispatches=CUDA at::native::a @nf.yaml:1
+        edge aten::loop structured_delegate aten::loop @nf.yaml:1
+        edge at::native::a calls at::native::b @a.cpp:1
+        edge at::native::b calls at::native::a @a.cpp:2
+        edge at::native::b calls at::native::b @a.cpp:2
+        edge at::native::b launches at::native::k @a.cpp:2
+        edge at::native::a calls_op aten::loop @a.cpp:1
+        """,
+    )
+    tree = ask(looped, "loop", depth=5, limit=0).paths[0].tree
+    assert names(tree) == [
+        "at::native::a",
+        "at::native::b",
+        "at::native::a",
+        "at::native::k",
+        "aten::loop",
+        "at::native::a",
+    ]
+    looped.close()
+
+
+def test_what_was_opened_for_one_device_is_opened_again_for_another(tmp_path: Path) -> None:
+    shared = store(
+        tmp_path,
+        """
+        node op aten::x nf.yaml:1 {"schema":"x(Tensor self) -> Tensor"}
+        node function at::native::x_cpu a.cpp:1
+        node function at::native::x_cuda a.cu:2
+        node function at::native::both a.h:3
+        node stub x_stub a.h:4
+        node function at::native::k_cpu cpu/a.cpp:5
+        node function at::native::k_cuda cuda/a.cu:6
+        edge aten::x dispatches=CPU at::native::x_cpu @nf.yaml:2
+        edge aten::x dispatches=CUDA at::native::x_cuda @nf.yaml:3
+        edge at::native::x_cpu calls at::native::both @a.cpp:1
+        edge at::native::x_cuda calls at::native::both @a.cu:2
+        edge at::native::both uses_stub x_stub @a.h:3
+        edge x_stub registers=CPU at::native::k_cpu @cpu/a.cpp:9
+        edge x_stub registers=CUDA at::native::k_cuda @cuda/a.cu:9
+        """,
+    )
+    cpu, cuda = ask(shared, "x").paths
+    assert names(cpu.tree)[-1] == "at::native::k_cpu" and "at::native::k_cuda" not in names(cpu.tree)
+    assert names(cuda.tree)[-1] == "at::native::k_cuda"
+    shared.close()
