@@ -158,7 +158,7 @@ def bodies(texts: list[str], outer: list[dict[str, str]]) -> list[list[Call]]:
 
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.M)
-_INVOCATION = re.compile(r"^[ \t]*([A-Z_][A-Z0-9_]{2,})[ \t]*\(", re.M)
+_INVOCATION = re.compile(r"^[ \t]*([A-Z_][A-Z0-9_]+)[ \t]*\(", re.M)
 _HEAD_MACRO = re.compile(r"TORCH_(IMPL|META|PRECOMPUTE_META)_FUNC(2?)\s*\(\s*([\w]+)\s*(?:,\s*([\w]+)\s*)?\)$")
 _MACRO_NAME = re.compile(r"[A-Z][A-Z0-9_]+$")
 _IDENT = re.compile(r"[A-Za-z_]\w*")

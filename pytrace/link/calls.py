@@ -5,6 +5,8 @@ One file at a time, with the tables of the whole tree at hand (``Resolver``). Ea
 call               a definition that C++'s lookup finds for the name
 operator-call      ``at::foo(…)``, ``at::_ops::foo::call``, ``tensor.foo(…)`` on a Tensor
 tensor-operator    ``a + b`` on Tensors (aten/src/ATen/TensorOperators.h, templates/TensorBody.h)
+virtual-call       a method that the class only declares: the definitions in the classes derived from it
+template-argument  a call through a template parameter: see link/templates.py
 direct-dispatch    ``at::cpu::foo(…)``: the kernel of one dispatch key, without the dispatcher
 stub-call          a DispatchStub is called or handed on
 launch             ``kernel<<<…>>>`` or cudaLaunchKernel*
@@ -23,6 +25,7 @@ from pytrace.link.cpp_types import TENSOR_METHODS, kind_of
 from pytrace.link.functions import FunctionTable, Symbol
 from pytrace.link.libraries import vendor_of
 from pytrace.link.overloads import IMPOSSIBLE, rank
+from pytrace.link.templates import Deferred, Site, Templates
 from pytrace.model import EdgeKind, Facts, NodeKind
 
 #: ``a OP b`` on Tensors: the operator when the left side is the Tensor, when only the right one is
@@ -91,7 +94,7 @@ class Resolver:
         self.unambiguous = ctx.operators.by_ops_struct
         self.op_method_names = {n for n, ops in ctx.operators.by_cpp_name.items() if any("method" in o.variants for o in ops)}
         self._chosen: dict[tuple[str, bool, tuple[str, ...], bool], list[str]] = {}
-        self.libraries: dict[tuple[str, str], None] = {}
+        self.templates = Templates()
 
     def resolve(self, path: str, facts: Facts) -> tuple[list[Row], list[tuple[str, str, int, str]], list[tuple[int, str, int, str, str]]]:
         """Edges of the file, unresolved names (kind, name, line, reason), library calls (src, name, line, guard, vendor)."""
@@ -127,6 +130,8 @@ class Resolver:
     def _to_symbols(self, symbols: Iterable[Symbol], rule: str, call: Sequence[object]) -> None:
         found = list(symbols)
         for symbol in found:
+            if symbol.templates:
+                self.templates.function_sites[symbol.id].append(Site(self.symbol, call[7], call[5], call[3]))  # type: ignore[arg-type]
             kernel = symbol.kind == "kernel"
             self._edge(symbol.id, EdgeKind.LAUNCHES if kernel else EdgeKind.CALLS, rule, call, len(found))
 
@@ -171,6 +176,15 @@ class Resolver:
         owners = self.functions.class_names(name, scope, path)
         if owners:
             self._made(owners, call)
+            return
+        if not head:
+            if self._defer(name, "", call):
+                return
+            field = self.functions.field(self.symbol.owner, name, path) if self.symbol.owner else ""
+            if field:
+                self._method((*call[:2], "operator()", *call[3:6], "T" + field, *call[7:]))
+                return
+        elif head.isidentifier() and self._defer(head, bare, call):
             return
         vendor = vendor_of(name)
         if vendor:
@@ -272,10 +286,16 @@ class Resolver:
             elif name in self.op_method_names:
                 self.lost.append(("method", name, call[3], f"type of the receiver unknown: {receiver[:80]}"))  # type: ignore[arg-type]
             return
+        if kind.isidentifier() and self._defer(kind, "" if name == "operator()" else name, call):
+            return
         for owner in self.functions.class_names(kind, scope, path):
             symbols = self.functions.methods(owner, name, path)
             if symbols:
                 self._to_symbols(self._choose(symbols, call), "call", call)
+                return
+            symbols = self.functions.overriders(owner, name, path)
+            if symbols:
+                self._to_symbols(symbols, "virtual-call", call)
                 return
 
     def _tensor_method(self, name: str, call: Sequence[object]) -> None:
@@ -305,9 +325,20 @@ class Resolver:
         owners = self.functions.class_names(str(call[2]), self.symbol.scope, self.path)
         if owners:
             self._made(owners, call)
+        elif call[2].isidentifier():  # type: ignore[attr-defined]
+            self._defer(str(call[2]), "", call)
+
+    def _defer(self, parameter: str, method: str, call: Sequence[object]) -> bool:
+        """Note a call through a template parameter; False when ``parameter`` is none."""
+        if not self.templates.parameter_of(self.symbol, parameter, self):
+            return False
+        self.templates.deferred.append(Deferred(self.symbol, parameter, method, call[3], call[4], ()))  # type: ignore[arg-type]
+        return True
 
     def _made(self, owners: Sequence[str], call: Sequence[object]) -> None:
         for owner in owners:
+            if call[7]:
+                self.templates.class_sites[owner].append(Site(self.symbol, call[7], call[5], call[3]))  # type: ignore[arg-type]
             bare = owner.rpartition("::")[2]
             constructors = self.functions.methods(owner, bare, self.path)
             if constructors:
@@ -369,3 +400,6 @@ def link(ctx: Context) -> None:
         for src, name, line, guard, vendor in libraries:
             node = graph.shared(NodeKind.LIBRARY, name, attrs={"vendor": vendor})
             graph.edge(src, node, EdgeKind.CALLS_LIBRARY, rule="library-call", file=path, line=line, guard=guard, owner=path)
+    for path, row in resolver.templates.rows(resolver):
+        src, dst, edge_kind, key, rule, line, guard, candidates = row
+        graph.edge(src, dst, edge_kind, key, rule=rule, file=path, line=line, guard=guard, candidates=candidates, owner=path)

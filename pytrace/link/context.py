@@ -11,6 +11,7 @@ from pytrace.model import Facts
 
 if TYPE_CHECKING:
     from pytrace.link.functions import FunctionTable
+    from pytrace.link.macros import MacroTable
     from pytrace.link.operators import OperatorTable
     from pytrace.link.registration_stubs import StubTable
 
@@ -28,6 +29,7 @@ class Context:
     operators: OperatorTable = field(init=False)
     functions: FunctionTable = field(init=False)
     stubs: StubTable = field(init=False)
+    macros: MacroTable = field(init=False)
     #: (operator, dispatch key) -> function nodes, own and inherited; set by link/dispatch.py
     kernels_of: dict[tuple[str, str], list[int]] = field(default_factory=dict)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from pytrace.extract.cpp_text import without_templates
@@ -25,14 +26,7 @@ _RETURNS_OF_TYPE = {
     "Tensor[]": "TensorList",
     "int[]": "IntArrayRef",
 }
-_NATIVE_CONSTRUCTORS = {
-    "IntArrayRef": "IntArrayRef",
-    "at::Tensor": "Tensor",
-    "Tensor": "Tensor",
-    "Scalar": "Scalar",
-    "TensorList": "TensorList",
-}
-
+_STD_NUMBER = re.compile(r"std::(?:numeric_limits<.*>::\w+|(?:f|l)?(?:sqrt|pow|exp2?|log2?|log10|log1p|expm1|a?(?:sin|cos|tan)h?|abs|ceil|floor|round|trunc|fmod|real|imag|norm|accumulate))$")
 
 class Types:
     """Kinds of expressions; one per link run, with a memory per (expression, scope, file)."""
@@ -69,6 +63,8 @@ class Types:
     def owner_of(self, scope: str) -> str:
         """The class whose member stands in ``scope``, or ""."""
         for enclosing in scopes(scope):
+            if enclosing in ("at::Tensor", "at::TensorBase"):
+                return "Tensor"
             if enclosing in self.functions.classes:
                 return enclosing
         return scope
@@ -84,6 +80,8 @@ class Types:
             receiver, _, name = rest.rpartition("|")
             return self._field_kind(self.kind(receiver, scope, file, step), name, scope, file)
         if first == "I":
+            if rest == "Tthis":
+                return self.owner_of(scope)
             return element(self.kind(rest, scope, file, step))
         if first == "G":
             number, _, inner = rest.partition("|")
@@ -168,6 +166,9 @@ class Types:
         written = kind_of(name)
         if written in ("Tensor", "OptTensor", "TensorList", "IntArrayRef", "SymIntArrayRef", "Scalar", "int", "SymInt", "float", "bool", "str", "Device", "TensorOptions", "ScalarType", "DimnameList", "Dimname") or " " in written:
             return written
+        if name.startswith("std::"):
+            # std::numeric_limits<scalar_t>::max(), std::sqrt(x), …: numbers; containers were kinds of their own above
+            return "float" if _STD_NUMBER.match(name) else ""
         plain = without_templates(name).strip().removeprefix("::")
         symbols = self.functions.lookup(plain, scope, file)
         if symbols:

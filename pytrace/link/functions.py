@@ -66,6 +66,7 @@ class FunctionTable:
         self.by_bare: dict[str, list[Symbol]] = defaultdict(list)
         self.by_file: dict[str, list[Symbol]] = {}
         self.classes: dict[str, list[ClassInfo]] = defaultdict(list)
+        self.derived: dict[str, list[str]] = defaultdict(list)
         self.classes_by_bare: dict[str, set[str]] = defaultdict(set)
         self.aliases: dict[str, dict[str, list[tuple[str, str]]]] = {}
         self.global_aliases: dict[str, list[tuple[str, str]]] = defaultdict(list)
@@ -197,6 +198,23 @@ class FunctionTable:
         kinds = {kind_of(t) for t in self.globals.get(name.rpartition("::")[2], ())}
         return kinds.pop() if len(kinds) == 1 else ""
 
+    def overriders(self, owner: str, name: str, file: str, depth: int = 0) -> list[Symbol]:
+        """Definitions of a virtual method in the classes derived from ``owner``."""
+        found: list[Symbol] = []
+        if depth < 4:
+            for derived in self.derived.get(owner.rpartition("::")[2], ()):
+                if derived != owner and owner in self._direct_bases(derived, file):
+                    found += self._in(f"{derived}::{name}", file)
+                    found += self.overriders(derived, name, file, depth + 1)
+        return list(dict.fromkeys(found))
+
+    def _direct_bases(self, owner: str, file: str) -> list[str]:
+        names = []
+        for info in self.classes.get(owner, ()):
+            for base in info.bases:
+                names += self._class_direct(base, owner) or self.class_names(base, owner.rpartition("::")[0], file)
+        return names
+
     def field(self, owner: str, name: str, file: str, depth: int = 0) -> str:
         """The declared type of a member, "" when there is none."""
         for info in self.classes.get(owner, ()):
@@ -269,6 +287,8 @@ def link(ctx: Context) -> None:
         for name, bases, line, _end, fields, templates, local in facts.get("classes", ()):
             table.classes[name].append(ClassInfo(name, bases, fields, templates, path, line, local))
             table.classes_by_bare[name.rpartition("::")[2]].add(name)
+            for base in bases:
+                table.derived[without_templates(base).rpartition("::")[2]].append(name)
         for name, type_text in facts.get("globals", ()):
             table.globals[name].add(type_text)
         _usings(table, path, facts.get("usings", ()))

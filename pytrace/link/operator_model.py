@@ -326,10 +326,13 @@ class Builder:
         valid = source.kind == INPLACE or any(r.type.is_tensor_like for r in source.schema.returns)
         wants_out = any("out" in name for name in source.autogen)
         makes_out = OUT not in variants and valid and wants_out
-        if makes_out:
-            yield _variant(source, out_variant(source.schema))
-        if FUNCTIONAL not in variants and (OUT in variants or makes_out):
-            yield _variant(source, functional_variant(source.schema))
+        try:
+            if makes_out:
+                yield _variant(source, out_variant(source.schema))
+            if FUNCTIONAL not in variants and (OUT in variants or makes_out):
+                yield _variant(source, functional_variant(source.schema))
+        except ValueError as error:
+            self.say(source.line, str(error))
 
     def _delegates(self, operators: Mapping[str, Operator]) -> None:
         for op in operators.values():

@@ -1,0 +1,167 @@
+"""What a template parameter stands for: calls through ``func_t f``, ``kernel_t<…>::launch``, ``Stub& stub``, ``sorter.sort()``.
+
+A function template (or a method of a class template) that calls through one of its parameters is resolved from the places
+that use the template: the class, function or stub given as a template argument, or the type of the argument that the
+parameter is deduced from. An argument that is itself a template parameter of the caller is followed further up.
+Each edge is one of N candidates: which of them holds depends on the caller.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from pytrace.extract.cpp_text import split_top, template_arguments, without_templates
+from pytrace.link.cpp_types import kind_of
+from pytrace.model import EdgeKind
+
+if TYPE_CHECKING:
+    from pytrace.link.calls import Resolver, Row
+    from pytrace.link.functions import Symbol
+
+_DEPTH = 4
+
+
+@lru_cache(maxsize=50_000)
+def parameter_names(templates: str) -> tuple[str, ...]:
+    """Names of a template parameter list: ``typename T, template <typename> class K, int N = 2`` -> (T, K, N)."""
+    names = []
+    for part in split_top(templates):
+        part = part.partition("=")[0].strip()
+        name = part.rpartition(" ")[2].rpartition(">")[2].strip("&*. ")
+        names.append(name)
+    return tuple(names)
+
+
+class Site(NamedTuple):
+    """A place that uses a template."""
+
+    caller: Symbol
+    templates: str  #: template arguments as written
+    expressions: tuple[str, ...]  #: type expressions of the arguments
+    line: int
+
+
+class Deferred(NamedTuple):
+    """A call through a template parameter."""
+
+    symbol: Symbol
+    parameter: str
+    method: str  #: the method called on it; "" when the parameter itself is called or constructed
+    line: int
+    guard: str
+    kinds: tuple[str, ...]
+
+
+class Templates:
+    """Collects uses and calls while files are resolved; ``rows`` then makes the edges."""
+
+    def __init__(self) -> None:
+        self.function_sites: dict[int, list[Site]] = defaultdict(list)
+        self.class_sites: dict[str, list[Site]] = defaultdict(list)
+        self.deferred: list[Deferred] = []
+
+    def parameter_of(self, symbol: Symbol, name: str, resolver: Resolver) -> bool:
+        """Whether ``name`` is a template parameter of the function or of its class."""
+        if symbol.templates and name in parameter_names(symbol.templates):
+            return True
+        if symbol.owner:
+            return any(name in parameter_names(c.templates) for c in resolver.functions.classes.get(symbol.owner, ()) if c.templates)
+        return False
+
+    def rows(self, resolver: Resolver) -> list[tuple[str, Row]]:
+        """(file, edge) for every deferred call that can be resolved."""
+        from pytrace.link.calls import Row
+
+        out: list[tuple[str, Row]] = []
+        memory: dict[tuple[int, str], list[tuple[str, str, str]]] = {}
+        for call in self.deferred:
+            targets: dict[tuple[int, str], None] = {}
+            key = (call.symbol.id, call.parameter)
+            bound = memory.get(key)
+            if bound is None:
+                bound = memory[key] = list(dict.fromkeys(self._bound(call.symbol, call.parameter, resolver, 0, set())))
+            for name, scope, file in bound:
+                for node_id, kind in self._targets(resolver, name, scope, file, call):
+                    if node_id != call.symbol.id:
+                        targets[node_id, kind] = None
+            for node_id, kind in targets:
+                out.append(
+                    (call.symbol.file, Row(call.symbol.id, node_id, kind, "", "template-argument", call.line, call.guard, max(2, len(targets)) if len(targets) > 1 else 1))
+                )
+        return out
+
+    def _targets(self, resolver: Resolver, name: str, scope: str, file: str, call: Deferred) -> list[tuple[int, str]]:
+        table = resolver.functions
+        bare = name.rpartition("::")[2]
+        if bare in resolver.stubs:
+            stub = resolver.stubs.resolve(name, scope)
+            return [(stub, EdgeKind.USES_STUB)] if stub is not None else []
+        found = []
+        owners = table.class_names(name, scope, file)
+        for owner in owners:
+            methods = table.methods(owner, call.method or "operator()", file)
+            if not call.method:
+                methods = methods + table.methods(owner, owner.rpartition("::")[2], file)
+            found += [(s.id, EdgeKind.LAUNCHES if s.kind == "kernel" else EdgeKind.CALLS) for s in methods if s.kind != "device"]
+        if not owners and not call.method:
+            for symbol in table.lookup(name, scope, file):
+                if symbol.kind != "device":
+                    found.append((symbol.id, EdgeKind.LAUNCHES if symbol.kind == "kernel" else EdgeKind.CALLS))
+        return found
+
+    def _bound(self, symbol: Symbol, parameter: str, resolver: Resolver, depth: int, seen: set[tuple[int, str]]) -> list[tuple[str, str, str]]:
+        """(name, scope, file) of what ``parameter`` of ``symbol`` (or of its class) is bound to at its uses."""
+        if depth > _DEPTH or (symbol.id, parameter) in seen:
+            return []
+        seen.add((symbol.id, parameter))
+        found: list[tuple[str, str, str]] = []
+        names = parameter_names(symbol.templates) if symbol.templates else ()
+        if parameter in names:
+            found += self._from_sites(self.function_sites.get(symbol.id, ()), names, parameter, symbol, resolver, depth, seen)
+        if symbol.owner:
+            for info in resolver.functions.classes.get(symbol.owner, ()):
+                names = parameter_names(info.templates) if info.templates else ()
+                if parameter in names:
+                    found += self._from_sites(self.class_sites.get(symbol.owner, ()), names, parameter, None, resolver, depth, seen)
+        return found
+
+    def _from_sites(
+        self,
+        sites: list[Site] | tuple[()],
+        names: tuple[str, ...],
+        parameter: str,
+        symbol: Symbol | None,
+        resolver: Resolver,
+        depth: int,
+        seen: set[tuple[int, str]],
+    ) -> list[tuple[str, str, str]]:
+        found: list[tuple[str, str, str]] = []
+        index = names.index(parameter)
+        # which function parameters have this template parameter as their type: the argument's type binds it
+        deduced = [] if symbol is None else [n for n, p in enumerate(symbol.parameters) if kind_of(p[0]) == parameter]
+        for site in sites:
+            given = split_top(site.templates) if site.templates else []
+            written = without_templates(given[index]).strip("& ") if index < len(given) else ""
+            candidates = [written] if written else []
+            for number in deduced:
+                if number < len(site.expressions):
+                    expression = site.expressions[number]
+                    if expression.startswith("V"):
+                        candidates.append(expression[1:])
+                    else:
+                        kind = resolver.types.kind(expression, site.caller.scope, site.caller.file)
+                        if kind and kind != "lambda":
+                            candidates.append(kind)
+            for name in candidates:
+                if self.parameter_of(site.caller, name, resolver):
+                    found += self._bound(site.caller, name, resolver, depth + 1, seen)
+                else:
+                    found.append((name, site.caller.scope, site.caller.file))
+        return found
+
+
+def arguments_of(text: str) -> list[str]:
+    """Template arguments of a name as written."""
+    return split_top(template_arguments(text))
