@@ -103,7 +103,7 @@ def _terminable() -> Iterator[None]:
 
 def _demand_readable(index: str, root: str) -> None:
     if not os.path.exists(index):
-        raise NoIndex(f"There is no index of {root} and --no-refresh forbids making one. Run `pytrace index {root}`.")
+        raise NoIndex(f"There is no index of {root}, and --no-refresh forbids making one. Run `pytrace index {root}`.")
     try:
         if not is_whole(index):
             raise sqlite3.DatabaseError("the file was cut, or is no database")
@@ -113,9 +113,7 @@ def _demand_readable(index: str, root: str) -> None:
         finally:
             store.close()
     except sqlite3.Error as error:
-        raise IndexDamaged(
-            f"The index {index} is damaged ({error}). `pytrace index --force` writes it anew."
-        ) from error
+        raise IndexDamaged(f"The index {index} is damaged ({error}). `pytrace index` writes it anew.") from error
     if schema != str(SCHEMA_VERSION):
         raise IndexOutdated(
             f"The index {index} was written by another version of pytrace (schema {schema or 'unknown'}; "

@@ -16,7 +16,7 @@ import signal
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple
 
@@ -72,7 +72,7 @@ def run(
     *,
     jobs: int,
     timeout: float = 60.0,
-) -> Iterator[tuple[Item, Result | Lost]]:
+) -> Generator[tuple[Item, Result | Lost], None, None]:
     """Yield (item, result) of every item of every batch, in the order in which they get done.
 
     ``work`` must be a module-level function (or a ``functools.partial`` of one). ``timeout`` is in seconds per

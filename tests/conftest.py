@@ -21,6 +21,19 @@ def _own_world(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pyte
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.fixture
+def fake_stages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Extraction and linking of a few lines (``fake_stage.py``), to test what stands around them."""
+    import pytrace.extract
+    import pytrace.link
+    from tests import fake_stage
+
+    for kind in pytrace.extract.EXTRACTORS:
+        monkeypatch.setitem(pytrace.extract.EXTRACTORS, kind, "tests.fake_stage")
+    monkeypatch.setattr(pytrace.link, "link", fake_stage.link)
+    monkeypatch.setenv("FAKE_LOG", str(tmp_path / "log"))
+
+
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Note what was skipped."""
     if report.skipped:

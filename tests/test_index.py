@@ -11,24 +11,17 @@ from pathlib import Path
 
 import pytest
 
-import pytrace.extract
 import pytrace.link
 from pytrace import index, program, reading
+from pytrace.checkout import list_files
 from pytrace.errors import IndexDamaged, IndexOutdated, NoIndex
 from pytrace.freshness import fresh_store
 from pytrace.index import refresh
 from pytrace.paths import facts_path, index_path
 from pytrace.store import Store
-from tests import fake_stage
 from tests.trees import commit_all, make_tree
 
-
-@pytest.fixture(autouse=True)
-def _fake_stages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for kind in pytrace.extract.EXTRACTORS:
-        monkeypatch.setitem(pytrace.extract.EXTRACTORS, kind, "tests.fake_stage")
-    monkeypatch.setattr(pytrace.link, "link", fake_stage.link)
-    monkeypatch.setenv("FAKE_LOG", str(tmp_path / "log"))
+pytestmark = pytest.mark.usefixtures("fake_stages")
 
 
 @pytest.fixture
@@ -331,14 +324,14 @@ class TestBadFiles:
     def test_a_file_that_vanishes_between_listing_and_reading(
         self, root: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        real = index.list_files
+        real = list_files
 
         def list_then_delete(folder: str) -> object:
             listing = real(folder)
             (root / "c10/f2.cpp").unlink(missing_ok=True)
             return listing
 
-        monkeypatch.setattr(index, "list_files", list_then_delete)
+        monkeypatch.setattr("pytrace.index.list_files", list_then_delete)
         refresh(root, quiet=True)
         assert edges(root) == ["a>f0", "f0>f1", "f3>f4"]
         store = Store(index_path(str(root)))

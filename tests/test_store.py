@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -96,7 +97,7 @@ def test_a_store_is_read_only(store: Store) -> None:
 def test_frontier_larger_than_the_limit_on_parameters(tmp_path: Path) -> None:
     graph = Graph()
     ids = [graph.node("function", f"f{n}") for n in range(3000)]
-    for src, dst in zip(ids, ids[1:]):
+    for src, dst in pairwise(ids):
         graph.edge(src, dst, "calls", rule="call")
     with replacing(str(tmp_path / "x.db")) as db:
         write(db, graph, [], {}, {})

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pytrace.checkout import MARK
@@ -25,8 +26,11 @@ MINIMAL: dict[str, str | bytes] = {
 
 
 def make_tree(folder: Path, more: Mapping[str, str | bytes] | None = None) -> Path:
-    """Write a minimal tree, and ``more`` files, into ``folder``; an existing file is replaced."""
-    for path, content in {**MINIMAL, **(more or {})}.items():
+    """Make ``folder`` a minimal tree, when it is none yet, and write ``more`` files into it."""
+    files = dict(more or {})
+    if not (folder / MARK).exists():
+        files = {**MINIMAL, **files}
+    for path, content in files.items():
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -59,14 +63,27 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "pytrace", *arguments]
 
 
-def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run pytrace as a process of its own, from the working folder."""
-    source = str(Path(__file__).resolve().parent.parent)
+def environment(**more: str) -> dict[str, str]:
+    """The environment in which a process finds this pytrace from any folder."""
+    return {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parent.parent), **more}
+
+
+def run(*arguments: str, before: Callable[[], None] | None = None, cache: str = "") -> subprocess.CompletedProcess[str]:
+    """Run pytrace as a process of its own, from the working folder; ``before`` runs in it first."""
     return subprocess.run(
         command(*arguments),
-        env={**os.environ, "PYTHONPATH": source, **environment},
+        env=environment(**({"PYTRACE_CACHE": cache} if cache else {})),
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
+        preexec_fn=before,
     )
+
+
+def bound_by_permissions() -> None:
+    """Make permissions bind root as well (for ``before``): the next program lacks the capabilities to pass them."""
+    if os.getuid() == 0:
+        drop_from_bounding_set, cap_dac_override, cap_dac_read_search = 24, 1, 2
+        for capability in (cap_dac_override, cap_dac_read_search):
+            ctypes.CDLL(None).prctl(drop_from_bounding_set, capability, 0, 0, 0)

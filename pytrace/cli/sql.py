@@ -53,14 +53,14 @@ def ask(db: sqlite3.Connection, statement: str) -> tuple[list[str], Iterator[Seq
     db.set_authorizer(lambda action, *_: sqlite3.SQLITE_OK if action in _ALLOWED else sqlite3.SQLITE_DENY)
     try:
         cursor = db.execute(statement)
+    except (sqlite3.Warning, sqlite3.ProgrammingError, ValueError) as error:
+        raise BadQuestion(f"{str(error).rstrip('.')}. `pytrace sql` takes one statement.") from error
     except sqlite3.DatabaseError as error:
         if "not authorized" in str(error):
             raise BadQuestion(
                 "The index is read-only: one SELECT (or WITH … SELECT) is all that can be asked."
             ) from error
         raise BadQuestion(f"SQLite says: {error}. `pytrace sql --schema` shows the tables.") from error
-    except (sqlite3.Warning, sqlite3.ProgrammingError, ValueError) as error:
-        raise BadQuestion(f"{error} `pytrace sql` takes one statement.") from error
     return [column[0] for column in cursor.description or ()], _rows(cursor)
 
 

@@ -1,0 +1,133 @@
+"""The frame of the command line: help, unknown commands, errors as sentences, and what is imported."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from pytrace import __version__, errors
+from pytrace.cli import common
+from pytrace.cli.main import COMMANDS, main
+from tests.trees import command, run
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_table_agrees_with_the_command(name: str) -> None:
+    """The table's short help stands for the command's own, which ``pytrace --help`` does not import."""
+    found = main.get_command(click.Context(main), name)
+    assert found is not None
+    assert found.help, "a command explains itself"
+    for parameter in found.params:
+        assert not isinstance(parameter, click.Option) or parameter.help, f"{parameter.name} has no help"
+
+
+def test_help_lists_every_command() -> None:
+    done = CliRunner().invoke(main, ["--help"])
+    assert done.exit_code == 0
+    for name, (_, text) in COMMANDS.items():
+        assert name in done.output
+        assert text.split()[0] in done.output
+
+
+def test_version() -> None:
+    assert CliRunner().invoke(main, ["--version"]).output == f"pytrace, version {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["opp"], 2, "There is no command 'opp'. Did you mean op?"),
+        (["zzz"], 2, "There is no command 'zzz'. `pytrace --help` lists them."),
+        (["stats", "--format", "xml"], 2, "'xml' is not one of 'text', 'json'"),
+        (["stats", "--root", "nowhere"], 1, "pytrace: nowhere, which is not a folder."),
+        (["stats"], 1, "pytrace: No PyTorch tree was found"),
+    ],
+)
+def test_mistakes_are_sentences(arguments: list[str], code: int, said: str) -> None:
+    done = run(*arguments)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_every_error_is_described() -> None:
+    """The tree at the top of ``errors.py`` names every class, and each class says what to do."""
+    for name, value in vars(errors).items():
+        if isinstance(value, type) and issubclass(value, Exception):
+            assert name in (errors.__doc__ or ""), name
+            assert value.__doc__, name
+
+
+HEAVY = ("tree_sitter", "yaml", "git", "rich", "multiprocessing", "pathlib", "subprocess", "hashlib", "json")
+
+
+def imported(*arguments: str) -> set[str]:
+    """Top-level modules that ``pytrace ARGUMENTS`` imports."""
+    script = (
+        "import sys\nfrom pytrace.cli.main import main\n"
+        "try:\n    main(sys.argv[1:])\nexcept SystemExit as e:\n    code = e.code\n"
+        "print('MODULES', *{m.partition('.')[0] for m in sys.modules})\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments], capture_output=True, text=True, env=environment, check=True
+    )
+    return set(done.stdout.partition("MODULES ")[2].split())
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"]])
+def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
+    assert imported(*arguments).isdisjoint(HEAVY)
+
+
+@pytest.mark.parametrize(
+    ("environment", "terminal", "coloured"),
+    [
+        ({}, True, True),
+        ({}, False, False),
+        ({"NO_COLOR": "1"}, True, False),
+        ({"NO_COLOR": ""}, True, True),
+        ({"TERM": "dumb"}, True, False),
+        ({"FORCE_COLOR": "1"}, False, True),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, True, False),
+    ],
+)
+def test_colour(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], terminal: bool, coloured: bool) -> None:
+    class Stream:
+        def isatty(self) -> bool:
+            return terminal
+
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert common.colour(Stream()) == coloured
+
+
+@pytest.mark.parametrize(("columns", "width"), [("77", 77), ("", 100), ("0", 100), ("x", 100)])
+def test_width_of_a_pipe(monkeypatch: pytest.MonkeyPatch, columns: str, width: int) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setattr(os, "get_terminal_size", lambda *a: (_ for _ in ()).throw(OSError()))
+    assert common.width() == width
+
+
+def test_emit_survives_a_narrow_encoding() -> None:
+    script = "from pytrace.cli.common import emit; emit('a → b')"
+    environment = {
+        **os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2]), "PYTHONIOENCODING": "ascii"
+    }  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=True)
+    assert done.stdout == "a ? b\n"
+
+
+def test_a_closed_pipe_is_quiet() -> None:
+    """``pytrace --help | head -0``: no traceback, no message."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    shell = f"{' '.join(command('--help'))} | true"
+    done = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, env=environment, check=False)
+    assert done.stderr == ""
