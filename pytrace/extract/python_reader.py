@@ -600,10 +600,10 @@ class Reader(Values):
 
     def on_binary(self, node: Node, start: int) -> None:
         """``a + b``."""
-        left, operator, right = node.children
-        methods = tables.BINARY.get(operator.type)
+        children = node.children  # a comment may stand among them
+        methods = tables.BINARY.get(children[1].type)
         if methods:
-            self._operator(self.value(left), self.value(right), methods, start, node)
+            self._operator(self.value(children[0]), self.value(children[-1]), methods, start, node)
 
     def on_comparison(self, node: Node, start: int) -> None:
         """``a < b``, ``a in b``; of a chain the first."""
