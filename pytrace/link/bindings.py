@@ -5,8 +5,8 @@ The generated ones follow ``tools/autograd/gen_python_functions.py``: which oper
 hand-written ones come from method tables (``extract/cbindings.py``).
 
 A ``binding`` node has ``attrs``: ``from`` (``generated`` or ``manual``), ``holds`` (the file that has its code; for a
-generated one below ``torch/csrc/autograd/generated``), ``generator``, ``template``, ``signatures``, ``deprecated`` (lines
-of ``deprecated.yaml``), ``function`` and ``setter`` (C++ names), ``how`` (kind of table).
+generated one below ``torch/csrc/autograd/generated``), ``generator``, ``template``, ``template_line``, ``signatures``,
+``deprecated`` (lines of ``deprecated.yaml``), ``function`` and ``setter`` (C++ names), ``how`` (kind of table).
 """
 
 from __future__ import annotations

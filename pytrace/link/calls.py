@@ -56,6 +56,8 @@ BINARY = {
 #: Namespaces whose functions call the operator: the public API, ``at::symint::foo<T>`` (torchgen/gen.py: Functions.h),
 #: redispatching (RedispatchFunctions.h), the C++ frontend's copies (tools/autograd/gen_variable_factories.py).
 OPERATOR_NAMESPACES = frozenset(("", "at", "torch", "symint", "at::symint", "redispatch", "at::redispatch", "torch::autograd"))
+#: Namespaces below which there is nothing to find: SIMD values (aten/src/ATen/cpu/vec) compute in registers.
+LEAVES = ("at::vec",)
 #: Namespaces of generated functions that call one key's kernel directly (torchgen/gen.py: DispatchKeyFunctions.h).
 DIRECT = {
     "at::cpu": "CPU",
@@ -108,6 +110,8 @@ class Resolver:
             if call[4] and self.macros.is_dead(call[4]):
                 continue
             self.symbol = symbols[call[0]]
+            if self.symbol.scope.startswith(LEAVES):
+                continue
             handlers[call[1]](call)
         return self._unique(), self.lost, self.library_calls
 
@@ -131,7 +135,7 @@ class Resolver:
         found = list(symbols)
         for symbol in found:
             if symbol.templates:
-                self.templates.function_sites[symbol.id].append(Site(self.symbol, call[7], call[5], call[3]))  # type: ignore[arg-type]
+                self.templates.add_function(symbol, Site(self.symbol, call[7], call[5], call[3]))  # type: ignore[arg-type]
             kernel = symbol.kind == "kernel"
             self._edge(symbol.id, EdgeKind.LAUNCHES if kernel else EdgeKind.CALLS, rule, call, len(found))
 
@@ -337,8 +341,10 @@ class Resolver:
 
     def _made(self, owners: Sequence[str], call: Sequence[object]) -> None:
         for owner in owners:
+            if owner.startswith(LEAVES):
+                continue
             if call[7]:
-                self.templates.class_sites[owner].append(Site(self.symbol, call[7], call[5], call[3]))  # type: ignore[arg-type]
+                self.templates.add_class(owner, Site(self.symbol, call[7], call[5], call[3]))  # type: ignore[arg-type]
             bare = owner.rpartition("::")[2]
             constructors = self.functions.methods(owner, bare, self.path)
             if constructors:

@@ -124,6 +124,9 @@ def build(rows: Iterable[EntryRow], operators: Mapping[str, Operator]) -> tuple[
         if matched is None or op is None:
             diagnostics.append((line, f"no operator has the schema {specification!r}"))
             continue
+        if not tables:
+            diagnostics.append((line, f"the entry of {op.name} has no autograd key"))
+            continue
         op = _canonical(op, matched[1], operators)
         if op.name in entries:
             diagnostics.append((line, f"a second entry for {op.name}; it replaces the first"))

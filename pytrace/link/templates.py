@@ -9,6 +9,7 @@ Each edge is one of N candidates: which of them holds depends on the caller.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -58,12 +59,29 @@ class Templates:
     """Collects uses and calls while files are resolved; ``rows`` then makes the edges."""
 
     def __init__(self) -> None:
-        self.function_sites: dict[int, list[Site]] = defaultdict(list)
-        self.class_sites: dict[str, list[Site]] = defaultdict(list)
+        self.function_sites: dict[int, dict[tuple[object, ...], Site]] = defaultdict(dict)
+        self.class_sites: dict[str, dict[tuple[object, ...], Site]] = defaultdict(dict)
+        self._memory: dict[tuple[int, str], list[tuple[str, str, str]]] = {}
+        self._parameters: dict[tuple[int, str], bool] = {}
         self.deferred: list[Deferred] = []
+
+    def add_function(self, symbol: Symbol, site: Site) -> None:
+        """Note a use of a function template."""
+        self.function_sites[symbol.id].setdefault((site.caller.id, site.templates, site.expressions), site)
+
+    def add_class(self, name: str, site: Site) -> None:
+        """Note a use of a class template."""
+        self.class_sites[name].setdefault((site.caller.id, site.templates), site)
 
     def parameter_of(self, symbol: Symbol, name: str, resolver: Resolver) -> bool:
         """Whether ``name`` is a template parameter of the function or of its class."""
+        key = (symbol.id, name)
+        found = self._parameters.get(key)
+        if found is None:
+            found = self._parameters[key] = self._parameter_of(symbol, name, resolver)
+        return found
+
+    def _parameter_of(self, symbol: Symbol, name: str, resolver: Resolver) -> bool:
         if symbol.templates and name in parameter_names(symbol.templates):
             return True
         if symbol.owner:
@@ -75,14 +93,9 @@ class Templates:
         from pytrace.link.calls import Row
 
         out: list[tuple[str, Row]] = []
-        memory: dict[tuple[int, str], list[tuple[str, str, str]]] = {}
         for call in self.deferred:
             targets: dict[tuple[int, str], None] = {}
-            key = (call.symbol.id, call.parameter)
-            bound = memory.get(key)
-            if bound is None:
-                bound = memory[key] = list(dict.fromkeys(self._bound(call.symbol, call.parameter, resolver, 0, set())))
-            for name, scope, file in bound:
+            for name, scope, file in self._bound(call.symbol, call.parameter, resolver, 0):
                 for node_id, kind in self._targets(resolver, name, scope, file, call):
                     if node_id != call.symbol.id:
                         targets[node_id, kind] = None
@@ -111,31 +124,35 @@ class Templates:
                     found.append((symbol.id, EdgeKind.LAUNCHES if symbol.kind == "kernel" else EdgeKind.CALLS))
         return found
 
-    def _bound(self, symbol: Symbol, parameter: str, resolver: Resolver, depth: int, seen: set[tuple[int, str]]) -> list[tuple[str, str, str]]:
+    def _bound(self, symbol: Symbol, parameter: str, resolver: Resolver, depth: int) -> list[tuple[str, str, str]]:
         """(name, scope, file) of what ``parameter`` of ``symbol`` (or of its class) is bound to at its uses."""
-        if depth > _DEPTH or (symbol.id, parameter) in seen:
-            return []
-        seen.add((symbol.id, parameter))
-        found: list[tuple[str, str, str]] = []
+        key = (symbol.id, parameter)
+        known = self._memory.get(key)
+        if known is not None or depth > _DEPTH:
+            return known or []
+        self._memory[key] = []  # a template that instantiates itself adds nothing
+        found: dict[tuple[str, str, str], None] = {}
         names = parameter_names(symbol.templates) if symbol.templates else ()
         if parameter in names:
-            found += self._from_sites(self.function_sites.get(symbol.id, ()), names, parameter, symbol, resolver, depth, seen)
+            sites = self.function_sites.get(symbol.id, {}).values()
+            found.update(dict.fromkeys(self._from_sites(sites, names, parameter, symbol, resolver, depth)))
         if symbol.owner:
             for info in resolver.functions.classes.get(symbol.owner, ()):
                 names = parameter_names(info.templates) if info.templates else ()
                 if parameter in names:
-                    found += self._from_sites(self.class_sites.get(symbol.owner, ()), names, parameter, None, resolver, depth, seen)
-        return found
+                    sites = self.class_sites.get(symbol.owner, {}).values()
+                    found.update(dict.fromkeys(self._from_sites(sites, names, parameter, None, resolver, depth)))
+        self._memory[key] = list(found)
+        return self._memory[key]
 
     def _from_sites(
         self,
-        sites: list[Site] | tuple[()],
+        sites: Iterable[Site],
         names: tuple[str, ...],
         parameter: str,
         symbol: Symbol | None,
         resolver: Resolver,
         depth: int,
-        seen: set[tuple[int, str]],
     ) -> list[tuple[str, str, str]]:
         found: list[tuple[str, str, str]] = []
         index = names.index(parameter)
@@ -156,7 +173,7 @@ class Templates:
                             candidates.append(kind)
             for name in candidates:
                 if self.parameter_of(site.caller, name, resolver):
-                    found += self._bound(site.caller, name, resolver, depth + 1, seen)
+                    found += self._bound(site.caller, name, resolver, depth + 1)
                 else:
                     found.append((name, site.caller.scope, site.caller.file))
         return found
