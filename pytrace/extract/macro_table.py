@@ -54,6 +54,14 @@ ROWS: tuple[Row, ...] = (
     Row("MAYBE_UNUSED", Action.BLANK, "[[maybe_unused]], torch/csrc"),
     Row("FUNCAPI", Action.BLANK, "__host__ __device__, aten/src/ATen/native/sparse/SparseBinaryOpIntersectionCommon.h"),
     Row("INLINE", Action.BLANK, "inline, aten/src/ATen/native/sparse/SparseBinaryOpIntersectionCommon.h"),
+    Row("SLEEF_CONST", Action.BLANK, "const or nothing, aten/src/ATen/cpu/vec/vec_base.h"),
+    Row("SLEEF_CONST_OLD", Action.BLANK, "const or nothing, aten/src/ATen/cpu/vec/vec_base.h"),
+    Row("FORCE_INLINE_APPLE", Action.BLANK, "inline, c10/util/complex.h"),
+    Row("UINT128_CONSTEXPR", Action.BLANK, "constexpr, c10/util/int128.h"),
+    Row("UNUSED", Action.BLANK, "__attribute__((unused)), torch/csrc/autograd/profiler_kineto.cpp"),
+    Row("NLOHMANN_JSON_NAMESPACE_BEGIN", Action.BLANK, "opens a namespace, nlohmann/json.hpp"),
+    Row("NLOHMANN_JSON_NAMESPACE_END", Action.BLANK, "closes it, nlohmann/json.hpp"),
+    Row("TORCH_FORMAT_FUNC", Action.BLANK_CALL, "format attribute, torch/csrc/Exceptions.h"),
     Row("VKAPI_ATTR", Action.BLANK, "calling convention, vulkan.h"),
     Row("VKAPI_CALL", Action.BLANK, "calling convention, vulkan.h"),
     Row("MAYBE_GLOBAL", Action.BLANK, "nothing or __global__"),
@@ -89,6 +97,8 @@ ROWS: tuple[Row, ...] = (
     Row("C10_UNLIKELY", Action.BLANK, "its argument, c10/macros/Macros.h"),
     Row("ROCM_HIPCUB", Action.UNWRAP, "its argument on CUDA, aten/src/ATen/cuda/cub.cuh"),
     # members
+    Row("FORWARD_HAS_DEFAULT_ARGS", Action.BLANK_CALL, "two methods about defaults, torch/nn/modules/container/any.h"),
+    Row("PYBIND11_TYPE_CASTER", Action.BLANK_CALL, "members of a type caster, pybind11/cast.h"),
     Row("TORCH_ARG", Action.FIELD, "a field and its accessors, torch/csrc/api/include/torch/arg.h"),
 )
 
@@ -96,6 +106,8 @@ BY_NAME: dict[bytes, Row] = {row.name.encode(): row for row in ROWS}
 
 #: Words that are not ALL_CAPS; they are searched one by one, so there are few.
 BLANK_WORDS: tuple[tuple[bytes, str, str], ...] = (
+    (b"__declspec", Action.BLANK_CALL, "attribute of MSVC"),
+    (b"__MATH_FUNCTIONS_DECL__", Action.BLANK, "inline __device__, c10/cuda/CUDAMathCompat.h"),
     (b"__at_align__", Action.BLANK, "alignment of a buffer, aten/src/ATen/cpu/vec/vec_base.h"),
     (b"__FORCE_INLINE", Action.BLANK, "inline, aten/src/ATen/cpu/vec"),
     (b"__attribute__", Action.BLANK_CALL, "GNU attribute; the grammar knows it in some places only"),

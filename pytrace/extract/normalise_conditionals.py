@@ -19,6 +19,8 @@ _COMMENT = re.compile(rb"/\*.*?\*/", re.DOTALL)
 _NOT_NEWLINE = re.compile(rb"[^\n]+")
 _NOT_JOINT = re.compile(rb"[^\n\\]")
 _WORD_OPERATOR = re.compile(rb"(?<![A-Za-z0-9_])(?:and|or|not)(?![A-Za-z0-9_])")
+_HAS_INCLUDE = re.compile(rb"(?<=__has_include)\([<\"][^()\n]*[>\"]\)")
+_ZERO = re.compile(rb"[ \t]*#[ \t]*if[ \t]+0\b")
 _STRING = re.compile(rb"\"[^\"\n]*\"")
 _OPERATOR = {b"and": b"&& ", b"or": b"||", b"not": b"!  "}
 _SKIPPED = re.compile(rb"(?:\s+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
@@ -43,7 +45,9 @@ def rewrite(out: bytearray) -> None:
             continue
         for start, end in group:
             blank(out, start, end)
-        if placement == _FIRST:
+        if _ZERO.match(out, *group[0]):  # dead, and perhaps no code at all
+            blank(out, group[0][1], group[1][0])
+        elif placement == _FIRST:
             blank(out, group[1][1], group[-1][0])
 
 
@@ -86,7 +90,7 @@ def blank(out: bytearray, start: int, end: int) -> None:
 
 def statement_may_start(out: bytes | bytearray, at: int) -> bool:
     """Whether what stands before ``at`` (comments aside) ends a statement, a block, a label or a directive."""
-    line, start = _line_before(out, at)
+    line, start = line_before(out, at)
     if not line:
         return True
     last = line[-1]
@@ -144,7 +148,7 @@ def _joinable(text: bytes) -> bool:
     return not text or text[-1] in b",;&|" or text[0] in b",&|" or text.startswith(b"else")
 
 
-def _line_before(out: bytes | bytearray, at: int) -> tuple[bytes, int]:
+def line_before(out: bytes | bytearray, at: int) -> tuple[bytes, int]:
     """The last line with code before ``at``, without its comment and trailing blanks, and its start."""
     while True:
         end = _code_end(out, at)
@@ -198,6 +202,8 @@ def _word_operators(out: bytearray, group: Group) -> None:
     """``and``, ``or``, ``not`` in a condition become operators, strings numbers: the grammar knows no others there."""
     for start, end in group[:-1]:
         text = bytes(out[start:end])
+        if b"__has_include" in text:
+            out[start:end] = text = _HAS_INCLUDE.sub(lambda m: b"(0" + b" " * (len(m[0]) - 3) + b")", text)
         if b'"' in text:
             out[start:end] = text = _STRING.sub(lambda m: b"0" + b" " * (len(m[0]) - 1), text)
         if b"and" in text or b"or" in text or b"not" in text:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from pytrace.extract.normalise_conditionals import blank
+from pytrace.extract.normalise_conditionals import blank, line_before
 
+_NOT_NEWLINE = re.compile(rb"[^\n]")
 Replacement = Callable[[re.Match[bytes]], bytes]
 
 
@@ -57,6 +58,32 @@ def _decltype_value(match: re.Match[bytes]) -> bytes:
     return b" " * 8 + match[1] + b"(" + match[2] + b")"
 
 
+def _spaces(match: re.Match[bytes]) -> bytes:
+    """As many blanks, newlines kept."""
+    return _NOT_NEWLINE.sub(b" ", match[0])
+
+
+def _comparison(match: re.Match[bytes]) -> bytes:
+    """``>=`` → ``==``, ``>`` → ``+``: what does not close the template's arguments."""
+    start, end = match.start(1) - match.start(), match.end(1) - match.start()
+    return match[0][:start] + (b"==" if match[1] == b">=" else b"+") + match[0][end:]
+
+
+def _any_type(match: re.Match[bytes]) -> bytes:
+    """``static_cast<R (T::*)(A)>`` → ``static_cast<T>``, with blanks."""
+    return b"static_cast<T" + _NOT_NEWLINE.sub(b" ", match[1])[1:] + b">"
+
+
+def _x_macro(match: re.Match[bytes]) -> bytes:
+    """Blank the three lines inside braces that hold no statements."""
+    line, start = line_before(match.string, match.start())
+    if line[-1:] == b"," or (
+        line[-1:] == b"{" and (b"=" in line or b"enum" in match.string[max(0, start - 80) : match.start()])
+    ):
+        return _spaces(match)
+    return match[0]
+
+
 def _equal(match: re.Match[bytes]) -> bytes:
     """``A::k >= 80`` → ``A::k == 80``."""
     return match[0].replace(b">=", b"==").replace(b">", b"<")
@@ -66,7 +93,7 @@ _RULES: tuple[tuple[bytes, re.Pattern[bytes], Replacement], ...] = (
     # default argument `= {}`, `= {1, 2}`: the grammar wants a type before the braces
     (b"= {", re.compile(rb"= \{([^{}()\n;=]*)\}(?=\s*[,)])"), _braces_to_parens),
     # `decltype(x){0}` as a value: the grammar has decltype as a type only
-    (b"decltype", re.compile(rb"decltype(\([\w.:>-]+\))\{([^{}\n]*)\}"), _decltype_value),
+    (b"decltype", re.compile(rb"decltype(\([\w.:>-]+(?:\(\))?\))\{([^{}\n]*)\}"), _decltype_value),
     # unnamed pointer template parameter with a default: `enable_if_t<…>* = nullptr>`
     (b"nullptr>", re.compile(rb">\s*(\*)\s*=\s*nullptr>"), _blank_group),
     # explicit instantiation of a class: the grammar wants a declarator
@@ -75,7 +102,7 @@ _RULES: tuple[tuple[bytes, re.Pattern[bytes], Replacement], ...] = (
     # where a lambda runs: `[=] __device__ (…)`
     (b"__device__", re.compile(rb"\]([ \t]*__(?:device|host)__(?:[ \t]*__(?:device|host)__)?)"), _blank_group),
     # no_sanitize attributes of c10/macros/Macros.h
-    (b"__ubsan_", re.compile(rb"(__ubsan_ignore_\w+__)"), _blank_group),
+    (b"__ubsan_", re.compile(rb"(?<!define )(__ubsan_ignore_\w+__)"), _blank_group),
     # `offsetof(a, b[0])`: a plain call reads any arguments
     (b"offsetof", re.compile(rb"offsetof(?=\()"), lambda m: b"offset_f"),
     # `typename T::X{}` as an expression, `using typename T::x`
@@ -88,6 +115,20 @@ _RULES: tuple[tuple[bytes, re.Pattern[bytes], Replacement], ...] = (
     (b".template operator", re.compile(rb"\.(template )operator\b"), _blank_group),
     # `A::kMinComputeCapability >= 80` between template arguments: `>` closes them (CUTLASS)
     (b"Capability >", re.compile(rb"::\w+Capability >=? \d"), _equal),
-    # `enable_if<A::x >= 75>`
-    (b"enable_if<", re.compile(rb"enable_if<[^<>;{}]*?( >=? \d+)\s*(?=>|&&)"), _blank_group),
+    # `enable_if<A::x >= 75>`, `enable_if_t<N >= 0, int>`
+    (b"enable_if", re.compile(rb"enable_if(?:_t)?<[^<>;{}()]*? (>=?) ?\w+(?=\s*[,>&])"), _comparison),
+    # pointers to members
+    (b"->*", re.compile(rb"->\*"), lambda m: b"-> "),
+    (b"::*)(", re.compile(rb"\([\w:<>,*& \n]*\(\w[\w:]*::\*\)\([^()]*\)\s*(?:const)?\s*\)(?=\s*&)"), _spaces),
+    (b"::*)(", re.compile(rb"static_cast<([\w:<>,*& \n]*\(\w[\w:]*::\*\)\([^()]*\)\s*(?:const)?\s*)>"), _any_type),
+    # `va_arg(list, type)`
+    (b"va_arg(", re.compile(rb"va_arg\(\w+(,[^()\n]*)\)"), _blank_group),
+    # `(throw x, y)`, `? throw x`
+    (b"(throw ", re.compile(rb"\((throw )"), _blank_group),
+    # macros without `;` that open a Python object (CPython's object.h)
+    (b"Object_HEAD", re.compile(rb"(\bPy(?:Var)?Object_HEAD(?:_INIT\([^()\n]*\))?)"), _blank_group),
+    # placeholders of torchgen's code templates
+    (b"${", re.compile(rb"\$\{\w*\}"), lambda m: b"_" * len(m[0])),
+    # a list of enumerators or initialisers by macro: `#define X(n) n,`, `FORALL(X)`, `#undef X`
+    (b"#undef ", re.compile(rb"\n[ \t]*#define (\w+)\(.*(?:\\\n.*)*\s*\w+\(\1\b[^()\n]*\),?\s*#undef \1\b"), _x_macro),
 )

@@ -21,15 +21,16 @@ def _parens(inner: bytes) -> bytes:
 
 #: A whole line, or several up to the one that ends with the ``)``. Braces end the attempt: what holds code is left.
 _INVOCATION = re.compile(
-    rb"\n[ \t]*[A-Z][A-Z0-9_]{2,}(" + _parens(_parens(_parens(rb"\([^();{}\\]*\)"))) + rb")(;?)([ \t]*)(?=\n)"
+    rb"\n[ \t]*[A-Z_][A-Z0-9_]{2,}(" + _parens(_parens(_parens(rb"\([^();{}\\]*\)"))) + rb")(;?)([ \t]*)(?=\n)"
 )
-_FOLLOWING = re.compile(rb"\s*(?:(//|/\*)|(?=[A-Za-z_:~}#]|\[\[|\Z))")
+_FOLLOWING = re.compile(rb"\s*(?:(//|/\*)|(?=[A-Za-z_~}#]|::|\[\[|\Z))")
 _TYPE_WORDS = rb"(?:const|unsigned|signed|void|int|float|double|bool|char|short|long|u?int\d+_t|size_t)\b"
 _MAY_HOLD_TYPE = re.compile(
     rb"[(,]\s*(?:" + _TYPE_WORDS + rb"|[-<>=!+*/|&^%]+\s*[,)])|[\w>]\s*[*&]+\s*[,)]|\(\*?\)\s*\("
 )
 _TYPE = re.compile(
     rb"\s*(?:" + _TYPE_WORDS + rb"[^()\"]*"
+    rb"|operator\s*\W+|\(" + _TYPE_WORDS + rb"[^()]*\)"
     rb"|[\w:<>]+\s*[*&]+|[\w:<>]+\s*\(\*?\)\s*\(.*\)|[-<>=!+*/|&^%]{1,2})\s*$",
     re.DOTALL,
 )
@@ -47,12 +48,13 @@ def rewrite(out: bytearray) -> None:
         start, end = match.span(1)
         if source[match.start() - 1 : match.start()] == b"\\":  # the last line of a macro's body
             continue
+        following = None if match[2] else _FOLLOWING.match(source, match.end())
+        if not match[2] and following is None:  # a function's head, or a part of an expression
+            continue
         if not _CHECK.match(source, match.start()) and _MAY_HOLD_TYPE.search(source, start, end):
             _type_arguments(out, source, start + 1, end - 1)
-        if not match[2]:
-            following = _FOLLOWING.match(source, match.end())
-            if following is not None:
-                _terminate(out, source, start, end, match.end(), following)
+        if following is not None:
+            _terminate(out, source, start, end, match.end(3), following)
 
 
 def _terminate(out: bytearray, source: bytes, start: int, end: int, line_end: int, following: re.Match[bytes]) -> None:
