@@ -51,10 +51,9 @@ def elsewhere(store: Store, text: str) -> str:
             f"{first.name} is a {first.kind.replace('_', ' ')}{f' ({first.at})' if first.at else ''}:"
             f" `pytrace kernel {first.bare} --up` shows the operators that reach it."
         )
-    ops = resolve.operators(store, text).nodes
-    if ops:
-        return f"It is an operator: `pytrace op {spelling.clean(text)}` tells all about it."
     named = resolve.python_nodes(store, text)
     if named:
         return f"It is a Python name: `pytrace api {named[0].name}` goes down from it."
+    if resolve.operators(store, text).nodes:
+        return f"It is an operator: `pytrace op {spelling.clean(text)}` tells all about it."
     return ""

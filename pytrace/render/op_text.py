@@ -127,9 +127,7 @@ def _paths(page: Page, answer: OpAnswer, why: bool) -> None:
         spans: list[Span] = [(f"{', '.join(path.keys)} ({owner})  ", "key"), (tree.short(path.tree.ref), "function")]
         page.row([*spans, (f"  {state}", "dim")], path.tree.ref.at)
     if _cut(answer):
-        page.add(
-            ("… marks what the limit of lines left closed: --limit 0, --depth N, or --device cpu show more.", "dim")
-        )
+        page.paragraph("… marks what the limit left closed: --limit 0, --depth N or --device cpu show more.", "", "dim")
 
 
 def _cut(answer: OpAnswer) -> bool:

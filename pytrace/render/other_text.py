@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pytrace.render import tree
-from pytrace.render.page import Page, Span
+from pytrace.render.page import Page, Span, printable
 from pytrace.trace.answers import ApiAnswer, SearchAnswer, Unknown
 
 
@@ -38,11 +38,11 @@ def render_api(page: Page, answer: ApiAnswer, *, why: bool = False) -> None:
 
 def unknown_text(answer: Unknown) -> str:
     """The sentence for stderr: what was looked for, the nearest names, the next command."""
-    lines = [f"There is no {answer.what} called {answer.query}."]
+    lines = [f"There is no {answer.what} called {answer.query or 'nothing'}."]
     if answer.nearest:
         lines[0] += " The nearest names:"
         size = max(len(ref.name) for ref in answer.nearest)
         lines += [f"  {ref.name.ljust(size)}  {ref.kind}{f'  {ref.at}' if ref.at else ''}" for ref in answer.nearest]
     if answer.hint:
         lines.append(answer.hint)
-    return "\n".join(lines)
+    return "\n".join(printable(line) for line in lines)

@@ -33,6 +33,21 @@ _GAP = 2
 _LEAST_LEFT = 18
 
 
+def printable(text: str) -> str:
+    """``text`` without what would steer a terminal: names and guards are other people's bytes."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def _url(path: str) -> str:
+    """The path as part of a URL (urllib's import would cost more than the page)."""
+    if path.isalnum():
+        return path
+    return "".join(
+        chr(byte) if (chr(byte).isalnum() and byte < 128) or byte in b"/-_.~+" else f"%{byte:02X}"
+        for byte in path.encode("utf-8", "surrogatepass")
+    )
+
+
 def width_of(spans: Iterable[Span]) -> int:
     """Columns that the spans take."""
     return sum(len(span[0]) for span in spans)
@@ -54,17 +69,17 @@ class Page:
 
     def _line(self, spans: list[Span]) -> str:
         if not self.colour:
-            return "".join(span[0] for span in spans).rstrip()
+            return printable("".join(span[0] for span in spans)).rstrip()
         return "".join(self._painted(span) for span in spans).rstrip()
 
     def _painted(self, span: Span) -> str:
-        text, role = span[0], span[1]
+        text, role = printable(span[0]), span[1]
         code = _CODES.get(role, "")
         painted = f"\x1b[{code}m{text}\x1b[0m" if code and text else text
         target = span[2] if len(span) > 2 else ""
         if target and self.root:
             path, _, line = target.rpartition(":")
-            return f"\x1b]8;;file://{self.root}/{path}#L{line}\x1b\\{painted}\x1b]8;;\x1b\\"
+            return f"\x1b]8;;file://{_url(self.root)}/{_url(path)}#L{line}\x1b\\{painted}\x1b]8;;\x1b\\"
         return painted
 
     # -- building ----------------------------------------------------------------------------------------------

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from pytrace.model import Node, NodeKind
 from pytrace.store import Store
 from pytrace.trace import lookup
 from pytrace.trace.answers import SearchAnswer
 from pytrace.trace.walk import ref
+
+if TYPE_CHECKING:
+    from difflib import SequenceMatcher
 
 #: What a searcher most likely means, first.
 _KIND_ORDER = {
@@ -29,6 +33,8 @@ _KIND_ORDER = {
     )
 }
 _MAX_CANDIDATES = 4000
+#: How alike two names must be (difflib's ratio) to be offered as what was meant.
+_CLOSE = 0.6
 
 
 def answer(store: Store, text: str, *, limit: int = 20, kinds: tuple[str, ...] = ()) -> SearchAnswer:
@@ -73,23 +79,30 @@ def nearest(store: Store, text: str, *, kinds: tuple[str, ...] = (), limit: int 
 
     wanted = re.split(r"[.:]+", text.strip())[-1] or text
     pieces = [p for p in re.split(r"_+", wanted) if len(p) > 2] or [wanted[:3]]
-    pieces += [wanted[i : i + 4] for i in range(0, max(1, len(wanted) - 3), 2)]
-    candidates: dict[str, Node] = {}
+    size = 3 if len(wanted) < 8 else 4
+    pieces += [wanted[i : i + size] for i in range(0, max(1, len(wanted) - size + 1), size - 2)]
     pieces = list(dict.fromkeys(pieces))[:12]
-    for node in store.nodes(lookup.sharing(store, pieces, kinds, len(wanted), 400)).values():
-        known = candidates.get(node.bare)
-        if known is None or _KIND_ORDER.get(node.kind, 99) < _KIND_ORDER.get(known.kind, 99):
-            candidates[node.bare] = node
     low = wanted.lower()
     matcher = SequenceMatcher(autojunk=False)
     matcher.set_seq2(low)
-    scored = []
-    for bare, node in candidates.items():
-        matcher.set_seq1(bare.lower())
-        if matcher.real_quick_ratio() < 0.5 or matcher.quick_ratio() < 0.5:
-            continue
-        ratio = matcher.ratio()
-        if ratio >= 0.6:
-            scored.append((-ratio, _KIND_ORDER.get(node.kind, 99), len(bare), node.name, node))
-    scored.sort(key=lambda s: s[:4])
-    return [s[-1] for s in scored[:limit]]
+    scored: dict[str, float] = {}
+    for node in store.nodes(lookup.sharing(store, pieces, kinds, len(wanted), 400)).values():
+        matcher.set_seq1(node.bare.lower())
+        if matcher.real_quick_ratio() >= _CLOSE and matcher.quick_ratio() >= _CLOSE:
+            ratio = matcher.ratio()
+            if ratio >= _CLOSE:
+                scored[node.bare] = ratio
+    best = sorted(scored, key=lambda bare: (-scored[bare], len(bare), bare))[:limit]
+    whole = SequenceMatcher(None, b=text.strip(), autojunk=False)
+    return [_likest(store.bare(bare, *kinds), text, whole) for bare in best]
+
+
+def _likest(nodes: list[Node], text: str, matcher: SequenceMatcher[str]) -> Node:
+    """Of nodes with one last name part, the one whose full name is most like ``text``; then by kind."""
+
+    def rank(node: Node) -> tuple[int, float, int, str]:
+        matcher.set_seq1(node.name)
+        likeness = -matcher.ratio() if re.search(r"[.:]", text) else 0.0
+        return (_KIND_ORDER.get(node.kind, 99) if not likeness else 0, likeness, len(node.name), node.name)
+
+    return min(nodes[:200], key=rank)
