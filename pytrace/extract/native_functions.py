@@ -20,7 +20,7 @@ from pytrace.model import Facts
 VERSION = 1
 
 #: Keys whose line is evidence of an edge.
-_CITED = ("structured_delegate", "autogen")
+_CITED = ("structured_delegate", "autogen", "ufunc_inner_loop")
 
 #: Key -> what its value must be (``NativeFunction.from_yaml`` in torchgen/model.py).
 _SHAPES: dict[str, tuple[str, ...]] = {

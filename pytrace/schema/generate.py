@@ -21,6 +21,8 @@ def out_variant(schema: Schema) -> Schema:
     """The out= variant of a functional, in-place or mutable schema. ``ValueError`` when it can have none."""
     name = schema.name.with_overload(out_overload(schema.name.overload))
     if schema.kind == INPLACE:
+        if schema.self_index < 0:
+            raise ValueError(f"{schema.name} is named like an in-place operator but has no self")
         own = schema.positional[schema.self_index]
         positional = tuple(a._replace(annotation=None) if a is own else a for a in schema.positional)
         out = own._replace(name="out", default=None)
@@ -60,6 +62,8 @@ def _outs_for_returns(schema: Schema) -> tuple[tuple[Argument, ...], tuple[Argum
     """
     used = {letter for a in schema.arguments if a.annotation for letter in a.annotation.before}
     letters = [c for c in string.ascii_lowercase if c not in used]
+    if len(schema.returns) > len(letters):
+        raise ValueError(f"{schema.name} returns more values than there are letters for their annotations")
     if not any(r.type.is_tensor_like for r in schema.returns):
         raise ValueError(f"{schema.name} returns no tensor: it has no out= variant")
     all_plain = all(str(r.type) == "Tensor" for r in schema.returns)

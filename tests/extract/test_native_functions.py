@@ -46,7 +46,7 @@ def test_an_entry_with_everything() -> None:
                     "dispatch": [("SparseCPU, SparseMeta", "add_out_sparse_cpu", 10), ("MPS", "mps::add_out", 11)],
                     "tags": ["core", "pointwise"],
                     "autogen": "x.out",
-                    "lines": {"autogen": 13},
+                    "lines": {"autogen": 13, "ufunc_inner_loop": 6},
                 },
             )
         ],

@@ -253,6 +253,7 @@ ODD = [
     ("- name: f(Tensor self) -> Tensor\n  self: grads[1]\n", 2, "has 1 outputs"),
     ("- name: f(Tensor self) -> Tensor\n  self: grad + grads[0]\n", 1, "mixes grad and grads"),
     ("- name: f(Tensor self) -> Tensor\n  dispatch:\n    CPU:\n      self: grad\n", 1, "'CPU' is no autograd key"),
+    ("- name: f(Tensor self) -> Tensor\n  dispatch: {}\n", 1, "has no autograd key"),
     ("- name: f(Tensor self) -> Tensor\n  result: auto_linear\n", 2, "auto_linear does not fit"),
     ("- name: f(Tensor self) -> Tensor\n  self: grad\n- name: f(Tensor self) -> Tensor\n  self: grad\n", 3,
      "a second entry"),

@@ -267,3 +267,19 @@ def test_other_namespaces() -> None:
     assert ops.overloads("quantized::conv") == [op]
     assert ops.overloads("conv") == []
     assert ops.functions("conv") == ()
+
+
+UNGENERATED = [
+    ("- func: f_(Tensor(a!) x) -> Tensor(a!)\n  dispatch:\n    CPU: f\n  autogen: f.out\n", "has no self"),
+    (
+        f"- func: f(Tensor self) -> ({', '.join(['Tensor'] * 27)})\n  dispatch:\n    CPU: f\n  autogen: f.out\n",
+        "than there are letters",
+    ),
+]
+
+
+@pytest.mark.parametrize(("yaml", "said"), UNGENERATED)
+def test_variants_that_cannot_be_generated(yaml: str, said: str) -> None:
+    ctx = context(yaml)
+    assert len(ctx.operators.by_name) == 1
+    assert [said in message for _, _, _, message in ctx.graph.diagnostics] == [True]
