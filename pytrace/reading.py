@@ -115,7 +115,7 @@ def read_all(
     by_path = {file.path: file for file in files}
     work = partial(read_file, root, cache, dict(names))
     timeout = float(os.environ.get("PYTRACE_FILE_TIMEOUT") or 60)
-    for (path, _), result in pool.run(_batches(files), work, jobs=jobs, timeout=timeout):
+    for (path, _), result in pool.run(batches(files), work, jobs=jobs, timeout=timeout):
         done(1)
         if isinstance(result, pool.Lost):
             yield by_path[path], Read(b"", 0, b"", False, ("lost", f"no facts: {result.reason}"))
@@ -123,7 +123,7 @@ def read_all(
             yield by_path[path], Read(*result)
 
 
-def _batches(files: Sequence[File]) -> list[list[tuple[str, str]]]:
+def batches(files: Sequence[File]) -> list[list[tuple[str, str]]]:
     """Files in batches, the big ones first, so that none is left alone at the end."""
     batches: list[list[tuple[str, str]]] = []
     room = 0
