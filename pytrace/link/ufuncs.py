@@ -69,7 +69,9 @@ class _Linker:
         for name in names:
             symbols = self.ctx.functions.by_name.get(name) or ()
             for symbol in symbols:
-                self._edge(src, symbol.id, EdgeKind.CALLS)
+                # The overload on vectors is compiled for the CPU only.
+                if self.kernel.key == "CPU" or not any("Vectorized" in kind for kind, _, _ in symbol.parameters):
+                    self._edge(src, symbol.id, EdgeKind.CALLS)
             if not symbols:
                 self.ctx.graph.unresolved_name(self.op.file, "ufunc", name, self.line, "no definition in the tree")
 

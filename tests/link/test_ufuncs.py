@@ -26,7 +26,11 @@ def linked(yaml: bytes, *functions: str) -> Context:
     """A context in which these functions are defined."""
     ctx = Context({"n.yaml": ("native_functions", extract(yaml))})
     operators.link(ctx)
-    by_name = {name: [SimpleNamespace(id=ctx.graph.node("function", name, "x.h", 1))] for name in functions}
+    by_name: dict[str, list[SimpleNamespace]] = {}
+    for name in functions:
+        name, _, parameter = name.partition("(")
+        symbol = SimpleNamespace(id=ctx.graph.node("function", name, "x.h", 1), parameters=[(parameter, "x", "")])
+        by_name.setdefault(name, []).append(symbol)
     ctx.functions = cast(FunctionTable, SimpleNamespace(by_name=by_name))
     ctx.stubs = StubTable()
     ctx.stubs.add("at::native::add_stub", ctx.graph.node("stub", "add_stub", "BinaryOps.h", 1))
@@ -63,6 +67,13 @@ def test_both_devices() -> None:
     assert ctx.graph.unresolved == []
     # two functions of one name, one per device
     assert len([row for row in ctx.graph.nodes if row[2] == "at::native::add_kernel"]) == 2
+
+
+def test_functors_do_not_take_vectors() -> None:
+    ctx = linked(YAML, "at::native::ufunc::add(T", "at::native::ufunc::add(Vectorized<T>")
+    ends = [e[1] for e in ctx.graph.edges if e[4] == "ufunc" and e[2] == "calls"]
+    scalar, vector = (row[0] for row in ctx.graph.nodes if row[2] == "at::native::ufunc::add")
+    assert (ends.count(scalar), ends.count(vector)) == (4, 1)
 
 
 def test_missing_loops_are_listed() -> None:
