@@ -223,6 +223,7 @@ def _make_foreach(op: Operator, schema: Schema, arguments: tuple[Argument, ...],
         forward=[_foreach_forward(f, schema, source_arguments) for f in source.forward],
         args_with_derivatives=[a.name for a in schema.non_out if a.name in names],
         non_differentiable=[],
+        file=source.file,
         line=source.line,
         generated_from=source,
     )

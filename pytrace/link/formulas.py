@@ -79,7 +79,7 @@ def read(ctx: Context, operators: Mapping[str, Operator]) -> FormulaTable:
     table = FormulaTable(lists=_lists(ctx))
     for path, facts in ctx.of_kind("derivatives"):
         table.path = path
-        table.entries, diagnostics = build(facts.get("entries", ()), operators)
+        table.entries, diagnostics = build(facts.get("entries", ()), operators, path)
         for line, message in diagnostics:
             ctx.graph.diagnostic(path, line, "formula", message)
     if table.entries:

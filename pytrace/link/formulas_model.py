@@ -70,6 +70,7 @@ class Formula:
     available_gradients: list[str] = field(default_factory=list)  #: ``grad_NAME`` of named outputs
     output_differentiability: list[bool] | None = None
     output_conditions: list[str] | None = None
+    file: str = ""  #: path of derivatives.yaml
     line: int = 0  #: of the entry; a generated one has its source's
     generated_from: Formula | None = None
 
@@ -109,10 +110,10 @@ EntryRow = tuple[int, str, "list[bool | str] | None", "list[tuple[str, list[Form
 _SPECIFICATION = re.compile(r"(\w+)(?:\.\w+)?\(.*\)")
 
 
-def build(rows: Iterable[EntryRow], operators: Mapping[str, Operator]) -> tuple[Entries, Diagnostics]:
+def build(rows: Iterable[EntryRow], operators: Mapping[str, Operator], file: str = "") -> tuple[Entries, Diagnostics]:
     """The formulas of ``derivatives.yaml`` and those of view copies, which reuse the view's.
 
-    ``operators`` are all operators by full name.
+    ``operators`` are all operators by full name, ``file`` is the path of ``derivatives.yaml``.
     """
     diagnostics: Diagnostics = []
     by_text = {op.text.removeprefix("aten::"): op for op in operators.values()}
@@ -143,6 +144,7 @@ def build(rows: Iterable[EntryRow], operators: Mapping[str, Operator]) -> tuple[
                 formula.node = f"{prefix}{counter[prefix]}"
                 counter[prefix] += 1
             formula.output_conditions = conditions
+            formula.file = file
             entries[op.name][key] = formula
             diagnostics += reader.diagnostics
     _add_view_copies(entries, operators)
