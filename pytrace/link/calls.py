@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from pytrace.link import formula_calls
 from pytrace.link.context import Context
 from pytrace.link.cpp_scope import Types
 from pytrace.link.cpp_types import TENSOR_METHODS, kind_of
@@ -82,6 +83,10 @@ class Row(NamedTuple):
     candidates: int
 
 
+#: edges; unresolved names (kind, name, line, reason); library calls (source, name, line, guard, vendor)
+Resolved = tuple[list[Row], list[tuple[str, str, int, str]], list[tuple[int, str, int, str, str]]]
+
+
 class Resolver:
     """Resolves the calls of one file after another."""
 
@@ -98,21 +103,24 @@ class Resolver:
         self._chosen: dict[tuple[str, bool, tuple[str, ...], bool], list[str]] = {}
         self.templates = Templates()
 
-    def resolve(self, path: str, facts: Facts) -> tuple[list[Row], list[tuple[str, str, int, str]], list[tuple[int, str, int, str, str]]]:
+    def resolve(self, path: str, facts: Facts) -> Resolved:
         """Edges of the file, unresolved names (kind, name, line, reason), library calls (src, name, line, guard, vendor)."""
+        return self.resolve_calls(path, self.functions.by_file.get(path, []), facts.get("calls", ()))
+
+    def resolve_calls(self, path: str, symbols: Sequence[Symbol], calls: Iterable[Sequence[object]]) -> Resolved:
+        """Resolve rows of ``extract.cpp.Call`` whose first column counts ``symbols``; see ``resolve``."""
         self.path = path
         self.rows: list[Row] = []
         self.lost: list[tuple[str, str, int, str]] = []
         self.library_calls: list[tuple[int, str, int, str, str]] = []
-        symbols = self.functions.by_file.get(path, [])
         handlers = {"f": self._call, "m": self._method, "k": self._launch, "n": self._construct, "r": self._reference, "t": self._reference, "b": self._binary}
-        for call in facts.get("calls", ()):
-            if call[4] and self.macros.is_dead(call[4]):
+        for call in calls:
+            if call[4] and self.macros.is_dead(str(call[4])):
                 continue
-            self.symbol = symbols[call[0]]
+            self.symbol = symbols[call[0]]  # type: ignore[index]
             if self.symbol.scope.startswith(LEAVES):
                 continue
-            handlers[call[1]](call)
+            handlers[str(call[1])](call)
         return self._unique(), self.lost, self.library_calls
 
     def _unique(self) -> list[Row]:
@@ -392,20 +400,24 @@ def _parameter(text: str) -> tuple[str, bool]:
 
 
 def link(ctx: Context) -> None:
-    """Add the edges that start in C++ functions."""
+    """Add the edges that start in C++ functions and in derivative formulas."""
     resolver = Resolver(ctx)
-    graph = ctx.graph
     for path, (kind, facts) in ctx.files.items():
-        if kind not in ("cpp", "template") or "calls" not in facts:
-            continue
-        rows, lost, libraries = resolver.resolve(path, facts)
-        for src, dst, edge_kind, key, rule, line, guard, candidates in rows:
-            graph.edge(src, dst, edge_kind, key, rule=rule, file=path, line=line, guard=guard, candidates=candidates, owner=path)
-        for what, name, line, reason in lost:
-            graph.unresolved_name(path, what, name, line, reason)
-        for src, name, line, guard, vendor in libraries:
-            node = graph.shared(NodeKind.LIBRARY, name, attrs={"vendor": vendor})
-            graph.edge(src, node, EdgeKind.CALLS_LIBRARY, rule="library-call", file=path, line=line, guard=guard, owner=path)
+        if kind in ("cpp", "template") and "calls" in facts:
+            add(ctx, path, resolver.resolve(path, facts))
     for path, row in resolver.templates.rows(resolver):
-        src, dst, edge_kind, key, rule, line, guard, candidates = row
+        add(ctx, path, ([row], [], []))
+    formula_calls.link(ctx, resolver)
+
+
+def add(ctx: Context, path: str, resolved: Resolved) -> None:
+    """Put what was resolved in one file into the graph."""
+    graph = ctx.graph
+    rows, lost, libraries = resolved
+    for src, dst, edge_kind, key, rule, line, guard, candidates in rows:
         graph.edge(src, dst, edge_kind, key, rule=rule, file=path, line=line, guard=guard, candidates=candidates, owner=path)
+    for what, name, line, reason in lost:
+        graph.unresolved_name(path, what, name, line, reason)
+    for src, name, line, guard, vendor in libraries:
+        node = graph.shared(NodeKind.LIBRARY, name, attrs={"vendor": vendor})
+        graph.edge(src, node, EdgeKind.CALLS_LIBRARY, rule="library-call", file=path, line=line, guard=guard, owner=path)
