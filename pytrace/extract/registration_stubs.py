@@ -53,6 +53,8 @@ def extract_stubs(tree: Tree, source: bytes) -> Facts:
         if slot in ("declare", "define"):
             if texts:
                 sites.append((line, slot, texts[-1], ", ".join(texts[:-1]), scope, guard))
+        elif any("##" in text for text in texts):
+            continue  # the body of a macro, in a place that the parser did not see as one
         elif len(texts) > 1 or (texts and slot == "none"):
             registrations.append((line, texts[0], ", ".join(texts[1:]), what, slot, scope, guard))
     facts: Facts = {}
