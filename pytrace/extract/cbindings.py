@@ -16,6 +16,7 @@ no grammar reads.
 ``accessors``   (function, table) for a function whose body is ``return table;``
 ``renames``     (name, new name, line): the pairs with which a method table is given aliases
 ``definitions`` (owner, Python name, line, C++ function or "", how): pybind11's ``m.def``, ``.def`` of a class
+``tensors``     C functions and getters that return a Tensor
 ``namespaces``  the namespaces that the file opens
 ``sharded``     whether the file is a template of which several are made (``${shard_id}``)
 ==============  ======================================================================================================
@@ -54,6 +55,13 @@ _RENAMES = re.compile(
     r"std::pair<\s*const char\s*\*\s*,\s*const char\s*\*\s*>\s*,?\s*\d*\s*>\s*\w+\s*\{(.*?)\}\s*\}\s*\}", re.DOTALL
 )
 _PAIR = re.compile(r'\{\s*"(\w+)"\s*,\s*"(\w+)"')
+#: A C function of the Python API, and what its body holds when it gives back a Tensor
+#: (torch/csrc/autograd/python_variable.h, torch/csrc/autograd/utils/wrap_outputs.h).
+_RESULT = re.compile(r"\bPyObject\s*\*\s*(\w+)\s*\([^;{}()]*\)\s*\{(.*?)\n\}", re.DOTALL)
+_WRAPS = re.compile(r"\bTHPVariable_(?:Wrap|to_type)\(|\bwrap\((dispatch_\w+)\(")
+_TENSOR_DISPATCH = re.compile(r"\bTensor\s+(dispatch_\w+)\(|\b(dispatch_\w+) = \[\][^{}]*->\s*(?:at::)?Tensor\s*\{")
+#: torch/csrc/autograd/python_variable.cpp: GetterBase wraps the Tensor that fn returns.
+_GETTER = re.compile(r"\bstruct\s+(\w+)\s*:\s*GetterBase<\1>\s*\{[^{}]*\bstatic\s+Tensor\s+fn\(")
 _TEMPLATE_ROWS = "${py_method_defs}"
 
 #: Names around a C function in a table: casts and wrappers that call it (torch/csrc/utils/pycfunction_helpers.h,
@@ -108,6 +116,7 @@ class _File:
             facts["fills"] = list(self._fills())
             facts["accessors"] = [(m[1], m[2]) for m in _ACCESSOR.finditer(text)]
             facts["renames"] = list(self._renames())
+            facts["tensors"] = sorted(set(self._tensors())) if facts["tables"] else []
         facts["definitions"] = list(_Pybind(self).read()) if "py::" in text or "pybind11::" in text else []
         facts = {key: value for key, value in facts.items() if value}
         if facts:
@@ -210,6 +219,15 @@ class _File:
             end, _ = self.initialiser(found.end() - 1)
             for inner in _ASSIGN.finditer(text, found.end(), end):
                 yield found[1], inner[2]
+
+    def _tensors(self) -> Iterator[str]:
+        if "THPVariable_Wrap" in self.text:
+            dispatches = {"", *(a or b for a, b in _TENSOR_DISPATCH.findall(self.text))}
+            for found in _RESULT.finditer(self.text):
+                if any(called in dispatches for called in _WRAPS.findall(found[2])):
+                    yield found[1]
+            for found in _GETTER.finditer(self.text):
+                yield f"{found[1]}::getter"
 
     def _renames(self) -> Iterator[tuple[str, str, int]]:
         if "ml_name" in self.text:

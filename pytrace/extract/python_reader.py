@@ -12,7 +12,15 @@ from functools import lru_cache
 from tree_sitter import Node
 
 from pytrace.extract import python_tables as tables
-from pytrace.extract.python_symbols import FOLLOWED, TENSOR, TENSOR_PARAMETERS, UNKNOWN, annotation, element
+from pytrace.extract.python_symbols import (
+    FOLLOWED,
+    MAX_LENGTH,
+    TENSOR,
+    TENSOR_PARAMETERS,
+    UNKNOWN,
+    annotation,
+    element,
+)
 from pytrace.extract.python_values import DOTTED, Scope, Values, methods_by_kind
 
 #: Parameters without brackets, strings and comments: commas separate them.
@@ -83,7 +91,7 @@ class Reader(Values):
         self.attributes: list[tuple[str, str, str, list[str]]] = []
         self.plain: set[str] = set()
         self.strings: list[tuple[str, int, list[str]]] = []
-        self.spreads: list[tuple[str, int, str]] = []
+        self.spreads: list[tuple[str, int, list[str]]] = []
         self.module_calls: list[tuple[int, str, str]] = []
         self.functions: list[tuple[str, Scope]] = []
         self.guards: list[str] = []
@@ -223,6 +231,7 @@ class Reader(Values):
                 returns = node.child_by_field_name("return_type")
                 if returns is not None:
                     scope.returns = self.annotated(self.text(returns))
+                    scope.declared = bool(scope.returns)
             if not decorators or tables.DECLARATIONS.isdisjoint(d.lstrip("@.") for d in decorators):
                 self.definitions.append((qual, kind, node.start_point[0] + 1, node.end_point[0] + 1, decorators))
                 self.functions.append((qual, scope))
@@ -491,10 +500,10 @@ class Reader(Values):
         body = self.text(node)
         arguments = self.arguments(right)
         if arguments and "globals()[" in body:
-            excluded = re.search(rf"\b{re.escape(self.text(left))} in (\w+)", body)
+            excluded = re.findall(rf"(?<!for )\b{re.escape(self.text(left))} in (\w+)", body)
             symbol = self.value(arguments[0])
             if symbol:
-                self.spreads.append((symbol, node.start_point[0] + 1, excluded[1] if excluded else ""))
+                self.spreads.append((symbol, node.start_point[0] + 1, excluded))
 
     def on_augmented(self, node: Node, start: int) -> None:
         """``a += b``; of a subscript also the store."""
@@ -509,13 +518,20 @@ class Reader(Values):
     # -- uses --------------------------------------------------------------------------------------------------
 
     def on_return(self, node: Node, start: int) -> None:
-        """The first return whose value is known says what the function returns, unless it is declared."""
+        """The first return whose value is known says what the function returns, unless it is declared.
+
+        Of functions that are returned all are kept.
+        """
         scope = self.scope
         if scope.kind != "function" or node.child_count < 2:
             return
         value = node.child(1)
-        if not scope.returns:
-            scope.returns = self.value(value)
+        if not scope.declared:
+            symbol = self.value(value)
+            if not scope.returns:
+                scope.returns = symbol
+            elif symbol and symbol[-1] not in ")}]" and symbol[0] == "@" and len(scope.returns) < MAX_LENGTH:
+                scope.returns += "&" + symbol  # ``return F.relu`` here, ``return F.gelu`` there
         self._refer(value, start)
 
     def on_reference(self, node: Node, start: int) -> None:
@@ -558,7 +574,7 @@ class Reader(Values):
                 symbol = self.value(callee)
         else:
             symbol = self.value(callee)
-        if not symbol:
+        if not symbol or (self._overridable and tables.OVERRIDE.search(text)):
             return
         if self.scope.kind == "module":
             if start >= self._call_end:

@@ -62,8 +62,19 @@ BUILTIN_METHODS = {
 
 BUILTINS = frozenset(dir(builtins))
 
-#: Attributes of a Tensor that are no Tensors (numbers, sizes, flags): what is done with them reaches no operator.
-NOT_TENSORS = frozenset({"shape", "dtype", "device", "layout", "ndim", "names", "is_cuda", "requires_grad", "grad_fn"})
+#: Attributes and methods of a Tensor that read a field and call no operator
+#: (torch/csrc/autograd/python_variable.cpp, tools/autograd/templates/python_variable_methods.cpp); their results are
+#: numbers, sizes and flags.
+NOT_TENSORS = frozenset(
+    (
+        *("shape", "dtype", "device", "layout", "ndim", "names", "is_cuda", "requires_grad", "grad_fn"),
+        *("dim", "size", "numel", "stride", "ndimension", "nelement", "storage_offset", "element_size", "data_ptr"),
+        *("get_device", "is_contiguous"),
+    )
+)
+
+#: torch/overrides.py: hands a call over to a subclass's __torch_function__; no path of the function that asks.
+OVERRIDE = re.compile(r"\b(?:has|handle)_torch_function\w*$")
 
 #: Properties of TensorBase whose setter does work (torch/csrc/autograd/python_variable.cpp: THPVariable_properties);
 #: assignments to other attributes are kept only where the file defines a setter of that name.

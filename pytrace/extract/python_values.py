@@ -86,7 +86,7 @@ def _evaluators() -> list[tuple[int, str]]:
 class Scope:
     """A module, class or function while its nodes pass by."""
 
-    __slots__ = ("cls", "end", "env", "events", "kind", "qual", "returns", "silent")
+    __slots__ = ("cls", "declared", "end", "env", "events", "kind", "qual", "returns", "silent")
 
     def __init__(self, kind: str, qual: str, end: int, cls: str, env: dict[str, str]) -> None:
         self.kind = kind  #: "module", "class", "function"; "inner" for what stands inside a function
@@ -96,7 +96,8 @@ class Scope:
         self.env = env
         self.silent = kind in ("module", "class")  #: whether uses are not recorded here
         self.events: dict[tuple[str, int], int] = {}
-        self.returns = UNKNOWN
+        self.returns = UNKNOWN  #: symbol of the result; several functions that may be returned are joined by "&"
+        self.declared = False  #: whether an annotation says what is returned
 
 
 class Values:
@@ -147,9 +148,13 @@ class Values:
         base = self.lookup(root)
         if not base or not rest:
             return base
-        if base == TENSOR and rest in tables.NOT_TENSORS:
+        return self.member(base, rest)
+
+    def member(self, base: str, name: str) -> str:
+        """The symbol of an attribute (or of a chain of them) of a value."""
+        if name in tables.NOT_TENSORS and (base[0] == TENSOR or "(" in base):
             return UNKNOWN
-        return bounded(f"{base}.{rest}")
+        return bounded(f"{base}.{name}")
 
     def annotated(self, text: str) -> str:
         """The symbol of a value with this annotation."""
@@ -205,7 +210,7 @@ class Values:
             return self.dotted(text)
         base = self.value(node.child(0))
         attribute = node.child(2)
-        return bounded(f"{base}.{self.text(attribute)}") if base and attribute is not None else UNKNOWN
+        return self.member(base, self.text(attribute)) if base and attribute is not None else UNKNOWN
 
     def _value_call(self, node: Node) -> str:
         callee = node.child(0)

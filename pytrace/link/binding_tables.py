@@ -26,6 +26,7 @@ class Row(NamedTuple):
     function: str
     setter: str
     how: str  #: methods, properties, slots, renamed; or pybind11's def, class, …
+    tensor: bool = False  #: whether it gives back a Tensor
 
 
 class Generated(NamedTuple):
@@ -93,7 +94,10 @@ class Tables:
         if placeholder:
             self.generated[owner] = Generated(path, placeholder, bool(self._facts[path].get("sharded")))
         found = self.rows.setdefault(owner, [])
-        found += [Row(row, path, line, function, setter, kind) for row, line, function, setter in rows]
+        tensors = frozenset(self._facts[path].get("tensors", ()))
+        found += [
+            Row(row, path, line, function, setter, kind, function in tensors) for row, line, function, setter in rows
+        ]
 
     def _rename(self, owner: str, path: str, seen: set[tuple[str, str]]) -> None:
         for where in {path, *(at for at, _ in seen)}:

@@ -6,7 +6,9 @@ hand-written ones come from method tables (``extract/cbindings.py``).
 
 A ``binding`` node has ``attrs``: ``from`` (``generated`` or ``manual``), ``holds`` (the file that has its code; for a
 generated one below ``torch/csrc/autograd/generated``), ``generator``, ``template``, ``template_line``, ``signatures``,
-``deprecated`` (lines of ``deprecated.yaml``), ``function`` and ``setter`` (C++ names), ``how`` (kind of table).
+``deprecated`` (lines of ``deprecated.yaml``), ``function`` and ``setter`` (C++ names), ``how`` (kind of table),
+``tensor`` (whether a hand-written one gives back a Tensor). An ``alias_of`` edge between bindings says that both name
+the same C function.
 """
 
 from __future__ import annotations
@@ -34,6 +36,9 @@ _PLAIN = {TENSOR: METHOD, FUNCTIONS: FUNCTION}
 #: Template of a family whose tables were not found: the rule of ``gen()`` in the generator.
 _TEMPLATES = {TENSOR: "python_variable_methods.cpp", FUNCTIONS: "python_torch_functions.cpp"}
 _TEMPLATE_FOLDER = "tools/autograd/templates"
+
+#: What the generator puts before a binding's name (``get_pycname``).
+_GENERATED_FUNCTION = "THPVariable_"
 
 _SKIPPED_NAMES = "_SKIP_PYTHON_BINDINGS"
 _SKIPPED_SIGNATURES = "SKIP_PYTHON_BINDINGS_SIGNATURES"
@@ -168,7 +173,8 @@ def _deprecated(ctx: Context) -> dict[str, list[tuple[int, str, str, str]]]:
 def _manual(ctx: Context, owner: str, row: Row) -> None:
     graph = ctx.graph
     name = f"{owner}.{row.name}"
-    attrs = {"from": "manual", "how": row.how, "holds": row.file, "function": row.function, "setter": row.setter}
+    attrs: dict[str, Any] = {"from": "manual", "how": row.how, "holds": row.file, "tensor": row.tensor}
+    attrs |= {"function": row.function, "setter": row.setter}
     attrs = {key: value for key, value in attrs.items() if value}
     if row.how == "renamed":
         # The same C function under another name: what is behind the first one is behind this one.
@@ -180,3 +186,10 @@ def _manual(ctx: Context, owner: str, row: Row) -> None:
         first = graph.find(NodeKind.BINDING, f"{owner}.{row.function}")
         if first is not None:
             graph.edge(node, first, EdgeKind.ALIAS_OF, rule="renamed", file=row.file, line=row.line, owner=row.file)
+    elif row.function.startswith(_GENERATED_FUNCTION):
+        # ``{"__add__", …<THPVariable_add>…}``: the C function of a generated binding under another name.
+        first = graph.find(NodeKind.BINDING, f"{owner}.{row.function.removeprefix(_GENERATED_FUNCTION)}")
+        if first is not None and first != node:
+            graph.edge(
+                node, first, EdgeKind.ALIAS_OF, rule="method-table", file=row.file, line=row.line, owner=row.file
+            )

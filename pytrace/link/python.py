@@ -1,0 +1,415 @@
+"""Python: a node for each function, method, property and class, the names they are re-exported by, and what they call.
+
+Nodes are of kind ``python``, named where they are defined; ``attrs["kind"]`` is ``class``, ``function``, ``method``,
+``staticmethod``, ``classmethod``, ``property`` or ``alias``. Edges:
+
+* ``calls`` python -> python | binding. Rules: ``python-call``; ``python-construct`` (a class: its ``__init__``);
+  ``python-reference`` (a function named as a value, which somebody may call); ``python-property``;
+  ``python-operator`` (``a + b``, ``x[i]``, ``if x:``); ``python-assigned`` (``f = wrapper(g, h)``: f may call g and h);
+  ``python-class`` (a class to the methods that using an instance runs; the key is the method's name);
+* ``calls_op`` python -> op through ``torch.ops``, rule ``python-op``;
+* ``alias_of`` python -> python | binding, rules ``python-import``, ``python-assignment``, ``python-member`` (a member
+  of a class under the class's public name: ``torch.Tensor.add``).
+
+``candidates`` counts the functions that one use may mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from pytrace.link.context import Context
+from pytrace.link.python_modules import Alias, Class, Definition, Import, Module, modules
+from pytrace.link.python_natives import BindingTable
+from pytrace.link.python_objects import (
+    Applied,
+    Assigned,
+    Binding,
+    ClassValue,
+    Function,
+    Instance,
+    ModuleValue,
+    Native,
+    OperatorValue,
+    Place,
+    Several,
+    Value,
+)
+from pytrace.link.python_resolver import Resolver, is_callable
+from pytrace.model import EdgeKind, NodeKind
+
+#: Folders whose functions users call; the others (torchgen, tools) run before PyTorch exists.
+_ROOTS = ("torch/", "functorch/")
+#: What tests PyTorch calls everything and is called by no user.
+_TESTS = ("torch/testing/", "torch/utils/benchmark/")
+
+_KINDS = {
+    "c": "class",
+    "f": "function",
+    "m": "method",
+    "s": "staticmethod",
+    "k": "classmethod",
+    "p": "property",
+    "w": "property",
+}
+
+#: The methods that using an instance of a class runs. ``forward``: nn.Module and autograd.Function; ``step``:
+#: torch.optim; the others are Python's.
+_ENTRIES = ("__new__", "__init__", "forward", "step", "__call__")
+
+
+class Target(NamedTuple):
+    """One end of an edge."""
+
+    kind: str
+    id: int
+    rule: str
+    key: str = ""
+    candidates: int = 1
+
+
+def link(ctx: Context) -> None:
+    """Add the nodes and edges of all Python files."""
+    chosen = (
+        (path, facts)
+        for path, facts in ctx.of_kind("python")
+        if path.startswith(_ROOTS) and not path.startswith(_TESTS)
+    )
+    natives = BindingTable(ctx.graph, ctx.operators)
+    resolver = Resolver(modules(chosen), natives)
+    linker = Linker(ctx, resolver, natives)
+    linker.nodes()
+    linker.aliases()
+    linker.classes()
+    linker.uses()
+
+
+class Linker:
+    """Writes what the resolver finds into the graph."""
+
+    def __init__(self, ctx: Context, resolver: Resolver, natives: BindingTable) -> None:
+        self.ctx = ctx
+        self.graph = ctx.graph
+        self.resolver = resolver
+        self.natives = natives
+        self._targets: dict[tuple[str, Place | None], tuple[Target, ...]] = {}
+
+    # -- nodes and names ---------------------------------------------------------------------------------------------
+
+    def nodes(self) -> None:
+        """A node for each definition; of several definitions of a name the last."""
+        for module in self.resolver.modules.values():
+            last: dict[str, Definition] = {}
+            for definition in _definitions(module):
+                last[definition.qual] = definition
+            for d in last.values():
+                attrs = {"kind": _KINDS[d.kind]}
+                self.graph.shared(
+                    NodeKind.PYTHON, d.name, module.path, d.line, end_line=d.end, owner=module.path, attrs=attrs
+                )
+
+    def id_of(self, value: Value | None) -> int | None:
+        """The node that stands for a function, class, binding or assigned name."""
+        if isinstance(value, Function):
+            return self.graph.find(NodeKind.PYTHON, value.definition.name)
+        if isinstance(value, ClassValue):
+            return self.graph.find(NodeKind.PYTHON, value.cls.name)
+        if isinstance(value, Assigned):
+            return self.graph.find(NodeKind.PYTHON, value.name)
+        if isinstance(value, Binding | Native):
+            return self.natives.ids.get(value.name)
+        return None
+
+    def aliases(self) -> None:
+        """The names under which functions and classes are re-exported."""
+        for module in self.resolver.modules.values():
+            for name, entry in module.entries.items():
+                if isinstance(entry, Alias) and name:
+                    self._assigned(module, name, entry)
+            for cls in module.classes.values():
+                for name, alias in cls.aliases.items():
+                    self._class_alias(module, cls, name, alias)
+        for module in self.resolver.modules.values():
+            for name, line in _exports(module, self.resolver, self.natives):
+                value = self.resolver.name(module, name)
+                self._alias(module, name, line, value, "python-import")
+
+    def _assigned(self, module: Module, name: str, entry: Alias) -> None:
+        value = self.resolver.name(module, name)
+        if isinstance(value, Assigned) and value.name == f"{module.name}.{name}":
+            self._wrapper(module, name, entry.line, value)
+        else:
+            self._alias(module, name, entry.line, value, "python-assignment")
+
+    def _class_alias(self, module: Module, cls: Class, name: str, alias: Alias) -> None:
+        value = self.resolver.member(cls, name)
+        qual = f"{cls.qual}.{name}"
+        if isinstance(value, Assigned) and value.name == f"{module.name}.{qual}":
+            self._wrapper(module, qual, alias.line, value)
+        else:
+            self._alias(module, qual, alias.line, value, "python-assignment")
+
+    def _wrapper(self, module: Module, qual: str, line: int, value: Assigned) -> None:
+        node = self._alias_node(module, qual, line)
+        for each in value.values:
+            for target in self.called(each, len(value.values)):
+                self._edge(node, target._replace(rule="python-assigned"), module.path, line, "")
+
+    def _alias_node(self, module: Module, qual: str, line: int) -> int:
+        name = f"{module.name}.{qual}"
+        attrs = {"kind": "alias"}
+        return self.graph.shared(NodeKind.PYTHON, name, module.path, line, owner=module.path, attrs=attrs)
+
+    def _alias(self, module: Module, qual: str, line: int, value: Value | None, rule: str) -> None:
+        if not is_callable(value) and not isinstance(value, ClassValue):
+            return
+        own = f"{module.name}.{qual}"
+        if isinstance(value, OperatorValue):
+            node = self._alias_node(module, qual, line)
+            for target in self.called(value):
+                self._edge(node, target, module.path, line, "")
+            return
+        target_id = self.id_of(value)
+        if target_id is None or target_id == self.graph.find(NodeKind.PYTHON, own):
+            return
+        node = self._alias_node(module, qual, line)
+        self.graph.edge(node, target_id, EdgeKind.ALIAS_OF, rule=rule, file=module.path, line=line, owner=module.path)
+        if isinstance(value, ClassValue) and _is_public(qual) and not _is_public(value.cls.module.name):
+            self._members(module, qual, line, value.cls)
+
+    def _members(self, module: Module, qual: str, line: int, cls: Class) -> None:
+        """``torch.Tensor.add``: the members of a class of a private module, under the class's public name."""
+        for name in _member_names(self.resolver.order(cls), self.natives):
+            target = self.id_of(self.resolver.member(cls, name))
+            if target is not None:
+                node = self._alias_node(module, f"{qual}.{name}", line)
+                rule = "python-member"
+                self.graph.edge(
+                    node, target, EdgeKind.ALIAS_OF, rule=rule, file=module.path, line=line, owner=module.path
+                )
+
+    # -- classes -----------------------------------------------------------------------------------------------------
+
+    def classes(self) -> None:
+        """From a class to the methods that using it runs, inherited ones included."""
+        for module in self.resolver.modules.values():
+            for cls in module.classes.values():
+                node = self.graph.find(NodeKind.PYTHON, cls.name)
+                if node is not None:
+                    self._entries(module, cls, node)
+
+    def _entries(self, module: Module, cls: Class, node: int) -> None:
+        order = [c for c in self.resolver.order(cls) if isinstance(c, Class)]
+        todo: list[Definition] = []
+        for name in _ENTRIES:
+            if name == "__call__" and any(d.qual.endswith(".forward") for d in todo):
+                continue  # torch/nn/modules/module.py: __call__ runs hooks and forward
+            found = self.resolver.member(cls, name) if any(name in c.members for c in order) else None
+            if isinstance(found, Function):
+                todo.append(found.definition)
+                target = self.id_of(found)
+                if target is not None:
+                    line = cls.definition.line
+                    self._edge(node, Target(EdgeKind.CALLS, target, "python-class", name), module.path, line, "")
+        self._overridden(cls, node, todo)
+
+    def _overridden(self, cls: Class, node: int, todo: list[Definition]) -> None:
+        """What inherited methods call on ``self`` and mean something else in this class."""
+        seen = set(todo)
+        while todo:
+            method = todo.pop()
+            owner = method.module.classes.get(method.qual.rpartition(".")[0])
+            if owner is None:
+                continue
+            inherited = owner is not cls
+            for line, symbol, guard in method.module.uses(method.qual):
+                if not symbol.startswith(("self.", "super()")):
+                    continue
+                place = Place(method.module, cls, owner)
+                for value in self._self_calls(symbol, place):
+                    if value.definition not in seen:
+                        seen.add(value.definition)
+                        todo.append(value.definition)
+                if inherited:
+                    own = set(self.targets(symbol, Place(method.module, owner, owner)))
+                    for target in self.targets(symbol, place):
+                        if target not in own:
+                            self._edge(node, target, method.module.path, line, method.module.guard(guard))
+
+    def _self_calls(self, symbol: str, place: Place) -> Iterator[Function]:
+        callee = symbol[:-2] if symbol.endswith("()") else symbol
+        if callee.count(".") == 1:
+            value = self.resolver.evaluate(callee, place)
+            if isinstance(value, Function):
+                yield value
+
+    # -- uses --------------------------------------------------------------------------------------------------------
+
+    def uses(self) -> None:
+        """What each function calls."""
+        for module in self.resolver.modules.values():
+            for qual in module.facts.get("uses", {}):
+                node = self.graph.find(NodeKind.PYTHON, f"{module.name}.{qual}")
+                if node is None:
+                    continue
+                cls = module.classes.get(qual.rpartition(".")[0])
+                place = Place(module, cls, cls)
+                seen: set[tuple[int, str, int]] = set()
+                for line, symbol, guard in module.uses(qual):
+                    for target in self.targets(symbol, place):
+                        # One edge per callee and guard: the first line is the evidence.
+                        key = (target.id, target.kind, guard)
+                        if target.id != node and key not in seen:
+                            seen.add(key)
+                            self._edge(node, target, module.path, line, module.guard(guard))
+
+    def _edge(self, src: int, target: Target, path: str, line: int, guard: str) -> None:
+        self.graph.edge(
+            src,
+            target.id,
+            target.kind,
+            target.key,
+            rule=target.rule,
+            file=path,
+            line=line,
+            guard=guard,
+            candidates=target.candidates,
+            owner=path,
+        )
+
+    def targets(self, symbol: str, place: Place) -> tuple[Target, ...]:
+        """The ends of the edges for one use."""
+        shared = symbol[0] == "T" or (symbol[0] == "@" and symbol[1] != ".")
+        key = (symbol, None if shared else place)
+        found = self._targets.get(key)
+        if found is None:
+            found = ()
+            for part in symbol.split("|"):
+                found = tuple(dict.fromkeys(self._find(part, place)))
+                if found:
+                    break
+            self._targets[key] = found
+        return found
+
+    def _find(self, symbol: str, place: Place) -> Iterator[Target]:
+        resolver = self.resolver
+        if symbol.endswith("()"):
+            callee = symbol[:-2]
+            value = resolver.evaluate(callee, place)
+            yield from self._read(resolver.properties(callee, place))
+            rule = "python-operator" if callee.endswith("__") and ".__" in callee else ""
+            for target in self.called(value):
+                yield target._replace(rule=rule) if rule and target.rule == "python-call" else target
+        elif symbol.endswith("="):
+            owner, _, name = symbol[:-1].rpartition(".")
+            yield from self._written(resolver.evaluate(owner, place), name)
+        else:
+            value = resolver.evaluate(symbol, place)
+            yield from self._read(resolver.properties(symbol, place))
+            if is_callable(value):
+                for target in self.called(value):
+                    yield target._replace(rule="python-reference")
+
+    def _read(self, properties: Iterable[Value]) -> Iterator[Target]:
+        for value in properties:
+            target = self.id_of(value)
+            if target is not None:
+                yield Target(EdgeKind.CALLS, target, "python-property")
+
+    def _written(self, value: Value | None, name: str) -> Iterator[Target]:
+        if not isinstance(value, Instance):
+            return
+        for cls in self.resolver.order(value.cls):
+            if isinstance(cls, Class) and name in cls.setters:
+                target = self.graph.find(NodeKind.PYTHON, cls.setters[name].name)
+            elif isinstance(cls, Native) and self.natives.has_setter(f"{cls.name}.{name}"):
+                target = self.natives.ids[f"{cls.name}.{name}"]
+            else:
+                continue
+            if target is not None:
+                yield Target(EdgeKind.CALLS, target, "python-property", "set")
+            return
+
+    def called(self, value: Value | None, candidates: int = 1) -> Iterator[Target]:
+        """The ends of the edges for a call of a value."""
+        if isinstance(value, Function | Binding | Assigned):
+            target = self.id_of(value)
+            if target is not None:
+                yield Target(EdgeKind.CALLS, target, "python-call", "", candidates)
+        elif isinstance(value, ClassValue):
+            for name in ("__new__", "__init__"):
+                method = self.resolver.member(value.cls, name)
+                target = self.id_of(method) if isinstance(method, Function) else None
+                if target is not None:
+                    yield Target(EdgeKind.CALLS, target, "python-construct", "", candidates)
+        elif isinstance(value, Instance):
+            yield from self.called(self.resolver.entry(value.cls), candidates)
+        elif isinstance(value, Applied):
+            yield from self.called(self.resolver.member(value.cls, "forward"), candidates)
+        elif isinstance(value, OperatorValue):
+            yield from self._operators(value)
+        elif isinstance(value, Several):
+            for each in value.values:
+                yield from self.called(each, len(value.values))
+
+    def _operators(self, value: OperatorValue) -> Iterator[Target]:
+        names = [op.name for op in self.ctx.operators.overloads(value.packet)]
+        if value.overload is not None:
+            wanted = f"{value.packet}.{value.overload}" if value.overload else value.packet
+            names = [name for name in names if name == wanted]
+        for name in names:
+            target = self.graph.find(NodeKind.OP, name)
+            if target is not None:
+                yield Target(EdgeKind.CALLS_OP, target, "python-op", "", len(names))
+
+
+def _definitions(module: Module) -> Iterator[Definition]:
+    for qual, kind, line, end, returns, decorators in module.facts.get("definitions", ()):
+        if kind != "w":
+            yield Definition(module, qual, kind, line, end, returns, tuple(decorators))
+
+
+def _is_public(dotted: str) -> bool:
+    return not any(part.startswith("_") for part in dotted.split("."))
+
+
+def _exports(module: Module, resolver: Resolver, natives: BindingTable) -> Iterator[tuple[str, int]]:
+    """The imported names that a module offers as its own, with the line of the import."""
+    exported = module.exported or ()
+    for name, entry in module.entries.items():
+        if isinstance(entry, Import) and (module.is_package or name in exported):
+            yield name, entry.line
+    if not module.is_package:
+        return
+    sources: list[tuple[Value | None, int, tuple[str, ...]]] = []
+    for symbol, line, exceptions in module.facts.get("spreads", ()):
+        sources.append((resolver.evaluate(symbol, Place(module)), line, tuple(exceptions)))
+    sources += [(resolver.absolute(target), line, ()) for target, line in module.stars]
+    seen = set(module.entries)
+    for source, line, exceptions in sources:
+        excluded = {name for each in exceptions for name in module.lists.get(each, ())}
+        for name in _offered(source, natives, spread=bool(exceptions)):
+            if name not in seen and name not in excluded:
+                seen.add(name)
+                yield name, line
+
+
+def _offered(source: Value | None, natives: BindingTable, *, spread: bool) -> Iterable[str]:
+    """The names that ``import *`` (or a loop over ``dir``) takes from a module."""
+    if isinstance(source, ModuleValue):
+        exported = source.module.exported
+        return exported if exported is not None else [n for n in source.module.entries if not n.startswith("_")]
+    if isinstance(source, Native):
+        return [n for n in natives.below(source.name) if not n.startswith("__" if spread else "_")]
+    return ()
+
+
+def _member_names(order: Iterable[Class | Native], natives: BindingTable) -> Iterator[str]:
+    names: dict[str, None] = {}
+    for cls in order:
+        if isinstance(cls, Native):
+            names.update(dict.fromkeys(natives.below(cls.name)))
+        else:
+            names.update(dict.fromkeys([*cls.members, *cls.aliases]))
+    return iter(names)

@@ -1,0 +1,82 @@
+"""What Python source may ask of a binding: does it exist, is it a property, does it give back a Tensor?"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pytrace.graph import Graph
+from pytrace.link.operators import OperatorTable
+from pytrace.model import EdgeKind, NodeKind
+from pytrace.schema import Schema
+
+
+class BindingTable:
+    """The bindings that ``link/bindings.py`` put into the graph."""
+
+    def __init__(self, graph: Graph, operators: OperatorTable) -> None:
+        self.ids: dict[str, int] = {}
+        self.owners: set[str] = set()
+        self._attrs: dict[str, str | None] = {}
+        names: dict[int, str] = {}
+        for node_id, kind, name, _, _, _, _, _, attrs in graph.nodes:
+            if kind == NodeKind.BINDING:
+                self.ids[name] = node_id
+                self._attrs[name] = attrs
+                owner = name.rpartition(".")[0]
+                while owner and owner not in self.owners:
+                    self.owners.add(owner)
+                    owner = owner.rpartition(".")[0]
+            if kind in (NodeKind.BINDING, NodeKind.OP):
+                names[node_id] = name
+        self._operators = operators
+        self._first: dict[str, str] = {}  #: binding -> an operator behind it
+        self._same: dict[str, str] = {}  #: binding -> the binding that has the same C function
+        for src, dst, kind, *_ in graph.edges:
+            if kind == EdgeKind.BINDS and src in names and dst in names:
+                self._first.setdefault(names[src], names[dst])
+            elif kind == EdgeKind.ALIAS_OF and src in names and dst in names:
+                self._same[names[src]] = names[dst]
+
+    def exists(self, name: str) -> bool:
+        """Whether there is a binding of this name."""
+        return name in self.ids
+
+    def below(self, owner: str) -> list[str]:
+        """The bare names of an owner's bindings."""
+        start = len(owner) + 1
+        return [name[start:] for name in self.ids if name.startswith(owner + ".") and "." not in name[start:]]
+
+    def attrs(self, name: str) -> dict[str, Any]:
+        """The attributes of a binding's node."""
+        text = self._attrs.get(name)
+        loaded: dict[str, Any] = json.loads(text) if text else {}
+        return loaded
+
+    def is_property(self, name: str) -> bool:
+        """Whether reading the name runs a getter."""
+        text = self._attrs.get(name)
+        return text is not None and '"how":"properties"' in text
+
+    def has_setter(self, name: str) -> bool:
+        """Whether it is a property that can be assigned to."""
+        text = self._attrs.get(name)
+        return text is not None and '"setter":' in text
+
+    def result(self, name: str) -> str:
+        """``T`` a Tensor, ``T{}`` several Tensors, "" anything else or unknown."""
+        name = self._same.get(name, name)
+        first = self._first.get(name)
+        if first is not None:
+            op = self._operators.by_name.get(first)
+            return tensors_returned(op.schema) if op is not None else ""
+        text = self._attrs.get(name)
+        return "T" if text is not None and '"tensor":true' in text else ""
+
+
+def tensors_returned(schema: Schema | None) -> str:
+    """The symbol of what an operator returns."""
+    if schema is None or not any(r.type.is_tensor_like for r in schema.returns):
+        return ""
+    single = len(schema.returns) == 1 and not schema.returns[0].type.is_list
+    return "T" if single else "T{}"

@@ -1,0 +1,481 @@
+"""Evaluates the symbols of ``extract/python_symbols.py``: names to functions, classes, bindings and operators.
+
+The rules are Python's (namespaces, ``from x import *``, method resolution order, properties) and a few of PyTorch's,
+each at its place: modules that replace themselves (``torch/_VF.py``), loops that fill ``globals()``
+(``torch/__init__.py``), ``torch.ops``, ``autograd.Function.apply``, ``nn.Module.__call__``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from pytrace.link.python_modules import Alias, Class, Definition, Import, Module
+from pytrace.link.python_objects import (
+    Applied,
+    Assigned,
+    Binding,
+    ClassValue,
+    Function,
+    Instance,
+    ModuleValue,
+    Native,
+    NativeInstance,
+    OperatorSpace,
+    OperatorValue,
+    Place,
+    SequenceOf,
+    Several,
+    Super,
+    Value,
+)
+
+NATIVE_ROOT = "torch._C"
+TENSOR_BASE = "torch._C.TensorBase"
+#: torch/_tensor.py defines the class that users call ``torch.Tensor``.
+TENSOR_CLASS = "torch._tensor.Tensor"
+#: torch/_ops.py: the class of ``torch.ops``; its attributes are namespaces, theirs are operators.
+OPS_CLASS = "torch._ops._Ops"
+#: torch/autograd/function.py: ``apply`` runs ``forward`` and records the node.
+AUTOGRAD_APPLY = "torch.autograd.function.Function.apply"
+#: torch/nn/modules/module.py: ``__call__`` runs the hooks and ``forward``.
+MODULE_CLASS = "torch.nn.modules.module.Module"
+#: torch/_C: sets the docstring of its first argument and returns it (torch/csrc/Module.cpp: THPModule_addDocStr).
+ADD_DOCSTRING = "torch._C._add_docstr"
+
+_CANDIDATES = 8  #: a name that so many subclasses define says nothing
+
+
+class Natives(Protocol):
+    """What the resolver asks about names that C++ gives to Python."""
+
+    owners: set[str]  #: names that have bindings below them
+
+    def exists(self, name: str) -> bool:
+        """Whether there is a binding of this name."""
+
+    def is_property(self, name: str) -> bool:
+        """Whether reading the name runs a getter."""
+
+    def result(self, name: str) -> str:
+        """The symbol of what calling (or reading) it gives."""
+
+
+class Resolver:
+    """All modules, and what their symbols mean; answers are kept."""
+
+    def __init__(self, modules: Iterable[Module], natives: Natives) -> None:
+        self.modules = {module.name: module for module in modules}
+        self.natives = natives
+        self._values: dict[tuple[str, Place | None], Value | None] = {}
+        self._properties: dict[tuple[str, Place | None], tuple[Value, ...]] = {}
+        self._names: dict[tuple[str, str], Value | None] = {}
+        self._members: dict[tuple[Class, str], Value | None] = {}
+        self._orders: dict[Class, tuple[Class | Native, ...]] = {}
+        self._busy: set[object] = set()
+        for module in self.modules.values():
+            for cls in module.classes.values():
+                for base in self._base_classes(cls):
+                    if isinstance(base, Class):
+                        base.subclasses.append(cls)
+        tensor = self.absolute(TENSOR_CLASS)
+        self.tensor: Value = Instance(tensor.cls) if isinstance(tensor, ClassValue) else NativeInstance(TENSOR_BASE)
+
+    # -- symbols -----------------------------------------------------------------------------------------------------
+
+    def evaluate(self, symbol: str, place: Place) -> Value | None:
+        """What a symbol means at a place; None when it is not known."""
+        if not symbol:
+            return None
+        first = symbol[0]
+        shared = first == "T" or (first == "@" and symbol[1] != ".")
+        key = (symbol, None if shared else place)
+        if key in self._values:
+            return self._values[key]
+        if key in self._busy or len(self._busy) > 200:
+            return None
+        self._busy.add(key)
+        value = self._evaluate(symbol, place, key)
+        self._busy.discard(key)
+        self._values[key] = value
+        return value
+
+    def properties(self, symbol: str, place: Place) -> tuple[Value, ...]:
+        """The properties that evaluating a symbol reads."""
+        first = symbol[0]
+        shared = first == "T" or (first == "@" and symbol[1] != ".")
+        return self._properties.get((symbol, None if shared else place), ())
+
+    def _evaluate(self, symbol: str, place: Place, key: tuple[str, Place | None]) -> Value | None:
+        last = symbol[-1]
+        if last == ")" and symbol != "super()":
+            return self.call(self._inner(symbol[:-2], place, key))
+        if last == "]":
+            return self.element(self._inner(symbol[:-2], place, key))
+        if last == "}":
+            value = self._inner(symbol[:-2], place, key)
+            return SequenceOf(value) if value is not None else None
+        if "&" in symbol:
+            values = (self.evaluate(part, place) for part in symbol.split("&"))
+            known = tuple(v for v in values if v is not None)
+            return Several(known) if len(known) > 1 else known[0] if known else None
+        prefix, dot, name = symbol.rpartition(".")
+        if not dot or not prefix.strip("@."):
+            return self._root(symbol, place)
+        owner = self._inner(prefix, place, key)
+        value = self.attribute(owner, name)
+        used = self._property(value)
+        if used is not None:
+            self._properties[key] = (*self._properties.get(key, ()), used)
+            return self._property_value(used)
+        return value
+
+    def _inner(self, symbol: str, place: Place, key: tuple[str, Place | None]) -> Value | None:
+        value = self.evaluate(symbol, place)
+        used = self.properties(symbol, place) if symbol else ()
+        if used:
+            self._properties[key] = used
+        return value
+
+    def _root(self, symbol: str, place: Place) -> Value | None:
+        if symbol == "T":
+            return self.tensor
+        if symbol == "self":
+            return Instance(place.cls) if place.cls else None
+        if symbol == "cls":
+            return ClassValue(place.cls) if place.cls else None
+        if symbol == "super()":
+            return Super(place.owner or place.cls, place.cls) if place.cls else None
+        if symbol[0] == "@":
+            return self.absolute(place.module.absolute(symbol[1:]))
+        if symbol[0] == ".":
+            owner = place.owner or place.cls
+            if owner is not None and symbol[1:] in owner.module.classes.get(owner.qual, owner).members:
+                # A name of a class body refers to an earlier one of that body.
+                found = self.name(place.module, symbol[1:])
+                return found if found is not None else self.member(owner, symbol[1:])
+            return self.name(place.module, symbol[1:])
+        return None
+
+    # -- names -------------------------------------------------------------------------------------------------------
+
+    def absolute(self, dotted: str) -> Value | None:
+        """``torch.nn.functional.relu`` from its parts."""
+        parts = dotted.split(".")
+        module = self.modules.get(parts[0])
+        value: Value | None = ModuleValue(module) if module else None
+        for part in parts[1:]:
+            value = self.attribute(value, part)
+            if value is None:
+                return None
+        return value
+
+    def name(self, module: Module, name: str) -> Value | None:
+        """What a name means in a module."""
+        key = (module.name, name)
+        if key in self._names:
+            return self._names[key]
+        if key in self._busy:
+            return None
+        self._busy.add(key)
+        value = self._name(module, name)
+        self._busy.discard(key)
+        self._names[key] = value
+        return value
+
+    def _name(self, module: Module, name: str) -> Value | None:
+        entry = module.entries.get(name)
+        value: Value | None = None
+        if isinstance(entry, Definition):
+            return ClassValue(module.classes[name]) if entry.kind == "c" else Function(entry, None)
+        if isinstance(entry, Alias):
+            value = self.alias(entry, Place(module), f"{module.name}.{name}")
+        elif isinstance(entry, Import):
+            value = self.absolute(entry.target)
+        if value is not None:
+            return value
+        if module.name == "torch" and name == "_C":
+            return Native(NATIVE_ROOT)
+        below = self.modules.get(f"{module.name}.{name}")
+        if below is not None:
+            return ModuleValue(below)
+        return self._spread(module, name)
+
+    def _spread(self, module: Module, name: str) -> Value | None:
+        """A name from a loop over ``dir(…)``, from ``import *``, or from the object that replaces the module."""
+        for symbol, _, exceptions in module.facts.get("spreads", ()):
+            excluded = any(name in module.lists.get(each, ()) for each in exceptions)
+            source = self.evaluate(symbol, Place(module))
+            if isinstance(source, Native) and not name.startswith("__") and not excluded:
+                value = self.attribute(source, name)
+                if value is not None:
+                    return value
+        for target, _ in module.stars:
+            source = self.absolute(target)
+            if isinstance(source, ModuleValue):
+                exported = source.module.exported
+                if name in exported if exported is not None else not name.startswith("_"):
+                    value = self.name(source.module, name)
+                    if value is not None:
+                        return value
+            elif isinstance(source, Native) and not name.startswith("_"):
+                value = self.attribute(source, name)
+                if value is not None:
+                    return value
+        replaced = module.entries.get("")
+        if isinstance(replaced, Alias):
+            return self.attribute(self.evaluate(replaced.symbol, Place(module)), name)
+        return None
+
+    def alias(self, alias: Alias, place: Place, name: str) -> Value | None:
+        """What an assignment makes its name mean."""
+        if alias.arguments:
+            callee = self.evaluate(alias.symbol[:-2], place) if alias.symbol.endswith("()") else None
+            values = tuple(
+                v
+                for a in alias.arguments
+                if is_callable(v := self.evaluate(a, place)) and v is not None and v != callee
+            )
+            if values:
+                if isinstance(callee, Binding) and callee.name == ADD_DOCSTRING:
+                    return values[0]
+                if not isinstance(callee, ClassValue | Native):
+                    return Assigned(name, values)
+        return self.evaluate(alias.symbol, place)
+
+    # -- attributes --------------------------------------------------------------------------------------------------
+
+    def attribute(self, value: Value | None, name: str) -> Value | None:
+        """``value.name``."""
+        if value is None:
+            return None
+        if isinstance(value, ModuleValue):
+            return self.name(value.module, name)
+        if isinstance(value, Instance | ClassValue):
+            if value.cls.name == OPS_CLASS and isinstance(value, Instance) and not name.startswith("_"):
+                return OperatorSpace(name)
+            return self.member(value.cls, name)
+        if isinstance(value, Native):
+            full = f"{value.name}.{name}"
+            if full in self.natives.owners:
+                return Native(full)
+            return Binding(full) if self.natives.exists(full) else None
+        if isinstance(value, NativeInstance):
+            full = f"{value.name}.{name}"
+            return Binding(full) if self.natives.exists(full) else None
+        if isinstance(value, Super):
+            order = self.order(value.cls)
+            after = order[order.index(value.owner) + 1 :] if value.owner in order else order
+            return self._member_in(after, value.cls, name)
+        if isinstance(value, OperatorSpace):
+            return OperatorValue(f"{value.name}::{name}", None) if value.name else OperatorSpace(name)
+        if isinstance(value, OperatorValue) and value.overload is None:
+            return OperatorValue(value.packet, "" if name == "default" else name)
+        if isinstance(value, Several):
+            found = tuple(v for each in value.values if (v := self.attribute(each, name)) is not None)
+            return Several(found) if len(found) > 1 else found[0] if found else None
+        return None
+
+    def member(self, cls: Class, name: str) -> Value | None:
+        """An attribute of a class or of its instances; of a mixin, what its subclasses agree on."""
+        key = (cls, name)
+        if key in self._members:
+            return self._members[key]
+        if key in self._busy:
+            return None
+        self._busy.add(key)
+        value = self._member_in(self.order(cls), cls, name)
+        if value is None:
+            value = self._from_subclasses(cls, name)
+        self._busy.discard(key)
+        self._members[key] = value
+        return value
+
+    def _member_in(self, order: Iterable[Class | Native], cls: Class, name: str) -> Value | None:
+        for each in order:
+            if isinstance(each, Native):
+                full = f"{each.name}.{name}"
+                if self.natives.exists(full):
+                    return Binding(full)
+                continue
+            definition = each.members.get(name)
+            if definition is not None:
+                if definition.name == AUTOGRAD_APPLY:
+                    return Applied(cls)
+                return Function(definition, cls)
+            alias = each.aliases.get(name)
+            if alias is not None:
+                value = self._class_alias(alias, each, cls, name)
+                if value is not None:
+                    return value
+            if name in each.attributes:
+                value = self._attribute_value(each, cls, name)
+                if value is not None:
+                    return value
+        return self._forwarded(order, cls, name)
+
+    def _class_alias(self, alias: Alias, owner: Class, cls: Class, name: str) -> Value | None:
+        place = Place(owner.module)
+        if alias.symbol.startswith(".") and alias.symbol[1:] in owner.members:
+            return Function(owner.members[alias.symbol[1:]], cls)
+        return self.alias(alias, place, f"{owner.name}.{name}")
+
+    def _attribute_value(self, owner: Class, cls: Class, name: str) -> Value | None:
+        place = Place(owner.module, cls, owner)
+        for symbol, arguments in owner.attributes[name]:
+            value = self.evaluate(symbol, place) or self._substituted(symbol, arguments, place)
+            if value is not None:
+                return value
+        return None
+
+    def _substituted(self, symbol: str, arguments: tuple[str, ...], place: Place) -> Value | None:
+        """The result of a function that returns (something made of) one of its arguments."""
+        if not arguments or not symbol.endswith("()"):
+            return None
+        callee = self.evaluate(symbol[:-2], place)
+        if not isinstance(callee, Function) or not callee.definition.returns.startswith("%"):
+            return None
+        returned = callee.definition.returns
+        index = int(returned[1]) if returned[1:2].isdigit() else -1
+        if not 0 <= index < len(arguments) or not arguments[index]:
+            return None
+        return self.evaluate(arguments[index] + returned[2:], place)
+
+    def _forwarded(self, order: Iterable[Class | Native], cls: Class, name: str) -> Value | None:
+        """``__getattr__`` of an object that stands for one module (torch/_VF.py: VFModule)."""
+        if name.startswith("__"):
+            return None
+        for each in order:
+            if isinstance(each, Class) and "__getattr__" in each.members and len(each.attributes) == 1:
+                place = Place(each.module, cls, each)
+                (rows,) = each.attributes.values()
+                target = self.evaluate(rows[0][0], place)
+                if isinstance(target, Native | ModuleValue):
+                    return self.attribute(target, name)
+        return None
+
+    def _from_subclasses(self, cls: Class, name: str) -> Value | None:
+        found: dict[Value, None] = {}
+        todo, seen = list(cls.subclasses), {cls}
+        while todo and len(seen) < 500:
+            each = todo.pop(0)
+            if each in seen:
+                continue
+            seen.add(each)
+            value = self._member_in(self.order(each), each, name)
+            if value is not None:
+                found[value._replace(bound=cls) if isinstance(value, Function) else value] = None
+            else:
+                todo += each.subclasses
+        if not found or len(found) > _CANDIDATES:
+            return None
+        values = tuple(found)
+        return values[0] if len(values) == 1 else Several(values)
+
+    # -- classes -----------------------------------------------------------------------------------------------------
+
+    def order(self, cls: Class) -> tuple[Class | Native, ...]:
+        """The method resolution order; where Python would refuse it, bases in the order of writing."""
+        found = self._orders.get(cls)
+        if found is None:
+            self._orders[cls] = (cls,)  # a class that inherits from itself ends here
+            bases = self._base_classes(cls)
+            chains: list[list[Class | Native]] = [[*self.order(b)] if isinstance(b, Class) else [b] for b in bases]
+            found = self._orders[cls] = (cls, *_merge([*chains, bases]))
+        return found
+
+    def _base_classes(self, cls: Class) -> list[Class | Native]:
+        bases: list[Class | Native] = []
+        for symbol in cls.bases:
+            value = self.evaluate(symbol, Place(cls.module))
+            if isinstance(value, ClassValue):
+                bases.append(value.cls)
+            elif isinstance(value, Native):
+                bases.append(value)
+        return bases
+
+    def is_tensor(self, value: Value | None) -> bool:
+        """Whether it is a Tensor."""
+        if isinstance(value, NativeInstance):
+            return value.name == TENSOR_BASE
+        return isinstance(value, Instance) and Native(TENSOR_BASE) in self.order(value.cls)
+
+    # -- calls and elements ------------------------------------------------------------------------------------------
+
+    def call(self, value: Value | None) -> Value | None:
+        """What calling a value gives."""
+        if isinstance(value, Function):
+            return self.returned(value)
+        if isinstance(value, Binding):
+            return self._native_result(value)
+        if isinstance(value, ClassValue):
+            return Instance(value.cls)
+        if isinstance(value, Native):
+            return NativeInstance(value.name)
+        if isinstance(value, Instance):
+            return self.call(self.entry(value.cls))
+        if isinstance(value, Applied):
+            forward = self.member(value.cls, "forward")
+            return self.call(forward) or self.tensor
+        if isinstance(value, Assigned):
+            return self.call(value.values[-1])
+        if isinstance(value, OperatorValue):
+            return self.tensor
+        if isinstance(value, Several):
+            return next((r for each in value.values if (r := self.call(each)) is not None), None)
+        return None
+
+    def entry(self, cls: Class) -> Value | None:
+        """What calling an instance runs: ``forward`` of an nn.Module, else ``__call__``."""
+        order = self.order(cls)
+        if any(isinstance(c, Class) and c.name == MODULE_CLASS for c in order):
+            return self.member(cls, "forward")
+        return self._member_in(order, cls, "__call__")
+
+    def returned(self, function: Function) -> Value | None:
+        """What a function returns, by its annotation or its return statements."""
+        definition = function.definition
+        if not definition.returns or definition.returns[0] == "%":
+            return None
+        owner = definition.module.classes.get(definition.qual.rpartition(".")[0])
+        return self.evaluate(definition.returns, Place(definition.module, function.bound or owner, owner))
+
+    def _native_result(self, binding: Binding) -> Value | None:
+        symbol = self.natives.result(binding.name)
+        if symbol == "T":
+            return self.tensor
+        return SequenceOf(self.tensor) if symbol == "T{}" else None
+
+    def _property(self, value: Value | None) -> Value | None:
+        if isinstance(value, Function) and value.definition.kind == "p":
+            return value
+        return value if isinstance(value, Binding) and self.natives.is_property(value.name) else None
+
+    def _property_value(self, used: Value) -> Value | None:
+        return self.returned(used) if isinstance(used, Function) else self.call(used)
+
+    def element(self, value: Value | None) -> Value | None:
+        """An element of a container."""
+        if isinstance(value, SequenceOf):
+            return value.element
+        if self.is_tensor(value):
+            return value
+        if isinstance(value, Instance):
+            return self.call(self._member_in(self.order(value.cls), value.cls, "__getitem__"))
+        return None
+
+
+def is_callable(value: Value | None) -> bool:
+    """Whether a value is a function, method, binding or operator."""
+    return isinstance(value, Function | Binding | Assigned | OperatorValue | Applied | Several)
+
+
+def _merge(chains: list[list[Class | Native]]) -> list[Class | Native]:
+    """The C3 merge; where no head is free, the first head is taken."""
+    merged: list[Class | Native] = []
+    chains = [chain for chain in chains if chain]
+    while chains:
+        head = next((c[0] for c in chains if not any(c[0] in other[1:] for other in chains)), chains[0][0])
+        merged.append(head)
+        chains = [rest for chain in chains if (rest := [c for c in chain if c != head])]
+    return merged
