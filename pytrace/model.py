@@ -33,6 +33,7 @@ class NodeKind:
     PYTHON = "python"  #: a name a user can write: ``torch.nn.functional.linear``
     FORMULA = "formula"  #: one entry of ``derivatives.yaml``, named by its node: ``MulBackward0``
     MACRO = "macro"  #: a ``#define`` that takes part in an edge
+    LABEL = "label"  #: the name an ``AT_DISPATCH_*`` gives: ``"…" not implemented for 'Half'``
 
 
 class EdgeKind:
@@ -52,6 +53,7 @@ class EdgeKind:
     INSTANTIATES = "instantiates"  #: function -> functor; key = the generic launcher
     CALLS_LIBRARY = "calls_library"  #: function -> library
     DERIVATIVE = "derivative"  #: op -> formula; key = the dispatch key of the formula, ``Default``
+    DTYPES = "dtypes"  #: function -> label; attrs["dtypes"] = the element types it dispatches on
     GENERATED_FROM = "generated_from"  #: generated node -> what it is generated from
 
 

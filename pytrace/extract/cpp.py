@@ -13,6 +13,7 @@ defines     rows of macros.Define
 constants   (name, value, conditional): macros that are plainly true or false
 invocations (name, arguments, line, scope, guard): macro calls at file, namespace or class level
 environments {function: {name: type expression}} of functions with possible macro calls
+dtypes      (function, macro, label, types, line) of AT_DISPATCH_*
 globals     (name, type): variables and constants of a namespace
 prototypes  (name, scope, parameters): declarations without a body (they hold the default arguments)
 errors      number of ERROR nodes' presence: 0 or 1
@@ -26,7 +27,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytrace.extract import cbindings, macros, registrations
+from pytrace.extract import cbindings, cpp_dtypes, macros, registrations
 from pytrace.extract.cpp_guards import PreprocessorGuards, clip
 from pytrace.extract.cpp_text import (
     close_of,
@@ -233,6 +234,7 @@ class _Reader:
             "includes": _INCLUDE.findall(self.original),
             "prototypes": self.prototypes,
             "globals": self.globals,
+            "dtypes": self.dtypes,
             "environments": self.environments,
             "invocations": self._invocations(),
             "errors": int(self.has_error),
@@ -475,6 +477,7 @@ class _Reader:
         environments: dict[int, dict[str, str]] = {}
         out: list[Call] = []
         self.globals: list[tuple[str, str]] = []
+        self.dtypes: list[tuple[int, str, str, tuple[str, ...], int]] = []
         self.prototypes: list[tuple[str, str, tuple[tuple[str, str, str], ...]]] = []
         for start, what, node in events:
             while function_at < len(spans) and spans[function_at][0] <= start:
@@ -639,6 +642,11 @@ class _Reader:
         if _MACRO_NAME.match(name) and a_end - a_start < 1500 and not name.startswith(("AT_DISPATCH", "AT_PRIVATE")):
             raw = text[a_start:a_end]
         kinds = self._kinds(a_start, a_end, owner, guard, env, out)
+        if name.startswith("AT_DISPATCH_"):
+            label, types = cpp_dtypes.dispatch(name, split_top(text[a_start:a_end]))
+            if label or types:
+                self.dtypes.append((owner, name, label, types, self.line(start)))
+            return
         if templates:
             self._template_references(callee, owner, start, guard, env, out)
         self._add(out, owner, "f", name, start, guard, kinds, "", templates, raw)

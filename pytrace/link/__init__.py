@@ -13,7 +13,7 @@ def link(files: Mapping[str, tuple[str, Facts]], jobs: int = 1) -> Graph:
 
     ``files`` maps each path to its kind and facts; ``jobs`` is the number of processes that may be used.
     """
-    from pytrace.link import calls, dispatch, functions, generated, macros, operators, registrations
+    from pytrace.link import bindings, calls, dispatch, functions, generated, macros, operators, registrations, ufuncs
     from pytrace.link.context import Context
 
     ctx = Context(dict(sorted(files.items())))
@@ -23,5 +23,7 @@ def link(files: Mapping[str, tuple[str, Facts]], jobs: int = 1) -> Graph:
     dispatch.link(ctx)
     generated.link(ctx)
     registrations.link(ctx)
+    ufuncs.link(ctx)
     calls.link(ctx)
+    bindings.link(ctx)
     return ctx.graph

@@ -25,8 +25,8 @@ from pytrace.link.cpp_scope import Types
 from pytrace.link.cpp_types import TENSOR_METHODS, kind_of
 from pytrace.link.functions import FunctionTable, Symbol
 from pytrace.link.libraries import vendor_of
-from pytrace.link.overloads import IMPOSSIBLE, rank
-from pytrace.link.templates import Deferred, Site, Templates
+from pytrace.link.overloads import IMPOSSIBLE, KNOWN, rank
+from pytrace.link.templates import Deferred, Site, Templates, parameter_names
 from pytrace.model import EdgeKind, Facts, NodeKind
 
 #: ``a OP b`` on Tensors: the operator when the left side is the Tensor, when only the right one is
@@ -113,6 +113,7 @@ class Resolver:
         self.rows: list[Row] = []
         self.lost: list[tuple[str, str, int, str]] = []
         self.library_calls: list[tuple[int, str, int, str, str]] = []
+        self.functors: list[tuple[Symbol, str, str, int, str, Sequence[object]]] = []
         handlers = {"f": self._call, "m": self._method, "k": self._launch, "n": self._construct, "r": self._reference, "t": self._reference, "b": self._binary}
         for call in calls:
             if call[4] and self.macros.is_dead(str(call[4])):
@@ -143,9 +144,32 @@ class Resolver:
         found = list(symbols)
         for symbol in found:
             if symbol.templates:
+                self._functors(symbol, call)
                 self.templates.add_function(symbol, Site(self.symbol, call[7], call[5], call[3]))  # type: ignore[arg-type]
             kernel = symbol.kind == "kernel"
             self._edge(symbol.id, EdgeKind.LAUNCHES if kernel else EdgeKind.CALLS, rule, call, len(found))
+
+    def _functors(self, launcher: Symbol, call: Sequence[object]) -> None:
+        """``gpu_kernel(iter, Functor())``: what a generic launcher is instantiated with, as a node of its own.
+
+        A launcher is a function template with a parameter whose type is a template parameter; a functor is an object of
+        a class with ``operator()``, or a lambda, which is named after the function around it and its line.
+        """
+        names = parameter_names(launcher.templates)
+        arguments: Sequence[str] = call[5]  # type: ignore[assignment]
+        for (text, _name, _default), expression in zip(launcher.parameters, arguments):
+            if kind_of(text) not in names:
+                continue
+            if expression == "Tlambda":
+                self.functors.append((self.symbol, f"{self.symbol.name}::{{lambda:{call[3]}}}", self.path, call[3], launcher.bare, call))  # type: ignore[arg-type]
+                continue
+            kind = self.types.kind(expression, self.symbol.scope, self.path)
+            if not kind or " " in kind or kind in KNOWN:
+                continue
+            for owner in self.functions.class_names(kind, self.symbol.scope, self.path):
+                info = self.functions.classes[owner][0]
+                if self.functions.methods(owner, "operator()", self.path):
+                    self.functors.append((self.symbol, owner, info.file, info.line, launcher.bare, call))  # type: ignore[arg-type]
 
     def _to_operators(self, names: Sequence[str], rule: str, call: Sequence[object]) -> None:
         for name in names:
@@ -405,9 +429,16 @@ def link(ctx: Context) -> None:
     for path, (kind, facts) in ctx.files.items():
         if kind in ("cpp", "template") and "calls" in facts:
             add(ctx, path, resolver.resolve(path, facts))
+            _add_functors(ctx, path, resolver)
     for path, row in resolver.templates.rows(resolver):
         add(ctx, path, ([row], [], []))
     formula_calls.link(ctx, resolver)
+
+
+def _add_functors(ctx: Context, path: str, resolver: Resolver) -> None:
+    for symbol, name, file, line, launcher, call in resolver.functors:
+        node = ctx.graph.shared(NodeKind.FUNCTOR, name, file, line, owner=file)
+        ctx.graph.edge(symbol.id, node, EdgeKind.INSTANTIATES, launcher, rule="functor", file=path, line=call[3], guard=call[4], owner=path)  # type: ignore[arg-type]
 
 
 def add(ctx: Context, path: str, resolved: Resolved) -> None:

@@ -14,7 +14,7 @@ from pytrace.extract.cpp_text import without_templates
 from pytrace.link.context import Context
 from pytrace.link.cpp_types import kind_of
 from pytrace.link.includes import Includes
-from pytrace.model import NodeKind
+from pytrace.model import EdgeKind, NodeKind
 
 _HEADERS = (".h", ".cuh", ".hpp", ".hh", ".inl", ".hip.h")
 
@@ -284,6 +284,7 @@ def link(ctx: Context) -> None:
             table.by_name[symbol.name].append(symbol)
             table.by_bare[symbol.bare].append(symbol)
         table.by_file[path] = symbols
+        _dtypes(ctx, path, symbols, facts.get("dtypes", ()))
         for name, bases, line, _end, fields, templates, local in facts.get("classes", ()):
             table.classes[name].append(ClassInfo(name, bases, fields, templates, path, line, local))
             table.classes_by_bare[name.rpartition("::")[2]].add(name)
@@ -293,6 +294,20 @@ def link(ctx: Context) -> None:
             table.globals[name].add(type_text)
         _usings(table, path, facts.get("usings", ()))
     ctx.functions = table
+
+
+def _dtypes(ctx: Context, path: str, symbols: Sequence[Symbol], rows: Sequence[tuple[int, str, str, tuple[str, ...], int]]) -> None:
+    """Label nodes and ``dtypes`` edges; the types of AT_DISPATCH_CASEs join those of the AT_DISPATCH_SWITCH before them."""
+    merged: list[tuple[int, str, list[str], int, str]] = []
+    for function, macro, label, types, line in rows:
+        if not label and merged and merged[-1][0] == function:
+            merged[-1][2].extend(t for t in types if t not in merged[-1][2])
+        elif label:
+            merged.append((function, label, list(types), line, macro))
+    for function, label, dtypes, line, macro in merged:
+        node_id = ctx.graph.node(NodeKind.LABEL, label, path, line, owner=path)
+        attrs = {"dtypes": dtypes, "macro": macro}
+        ctx.graph.edge(symbols[function].id, node_id, EdgeKind.DTYPES, rule="at-dispatch", file=path, line=line, owner=path, attrs=attrs)
 
 
 def _usings(table: FunctionTable, path: str, rows: Sequence[tuple[str, str, str, str, int]]) -> None:
