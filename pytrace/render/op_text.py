@@ -6,6 +6,7 @@ from pytrace.render import tree
 from pytrace.render.backward_text import section as backward_section
 from pytrace.render.page import Page, Span, wrap
 from pytrace.trace.answers import Dtypes, OpAnswer, Overload, PythonName, Row
+from pytrace.trace.devices import is_layer
 from pytrace.trace.guards import compact
 
 #: Tags that nearly every operator carries say nothing about this one.
@@ -28,7 +29,7 @@ def render(page: Page, answer: OpAnswer, *, why: bool = False, limit: int = 0) -
         page.paragraph(note, "", "dim")
     _schemas(page, answer.overloads, limit)
     _python(page, answer)
-    _dispatch(page, answer.dispatch, why)
+    _dispatch(page, answer.dispatch, why or not limit)
     _paths(page, answer, why)
     _dtypes(page, answer.dtypes)
     if answer.backward is not None:
@@ -89,25 +90,33 @@ def _python_name(page: Page, name: PythonName) -> None:
     page.row(spans, name.ref.at, indent="  ", rest="  ", guard=guard)
 
 
-def _dispatch(page: Page, rows: list[Row], why: bool) -> None:
+def _dispatch(page: Page, rows: list[Row], full: bool) -> None:
     page.heading("Dispatch")
     if not rows:
         page.add(("  No kernel is registered for it in the tree.", "dim"))
         return
-    before = ""
-    for row in rows:
-        if row.op != before:
-            shared = f"  also {', '.join(row.shared_by)} (delegated)" if row.shared_by else ""
-            page.row([(row.op, "op"), (shared, "dim")], indent="  ", rest="  ")
-            before = row.op
-        spans: list[Span] = [(f"{', '.join(row.keys)}  ", "key"), (tree.short(row.function), "function")]
-        if row.function.note:
-            spans.append((f"  {row.function.note}", "dim"))
-        if row.via.candidates > 1:
-            spans.append((f"  one of {row.via.candidates}", "warn"))
-        page.row(spans, row.function.at, indent="    ", rest="    ", guard=compact(row.via.guard))
-        if why:
-            page.row([(f"why: {row.via.rule}", "dim")], row.via.at, indent="        ", rest="    ")
+    for op in dict.fromkeys(row.op for row in rows):
+        own = [row for row in rows if row.op == op]
+        shared = f"  also {', '.join(own[0].shared_by)} (delegated)" if own[0].shared_by else ""
+        page.row([(op, "op"), (shared, "dim")], indent="  ", rest="  ")
+        layers = [] if full else [key for row in own for key in row.keys if is_layer(key)]
+        for row in own:
+            keys = [key for key in row.keys if key not in layers]
+            if keys:
+                _row(page, row, keys, full)
+        if layers:
+            page.row([("layers: ", "dim"), (", ".join(layers), "dim")], indent="    ", rest="    ")
+
+
+def _row(page: Page, row: Row, keys: list[str], why: bool) -> None:
+    spans: list[Span] = [(f"{', '.join(keys)}  ", "key"), (tree.short(row.function), "function")]
+    if row.function.note:
+        spans.append((f"  {row.function.note}", "dim"))
+    if row.via.candidates > 1:
+        spans.append((f"  one of {row.via.candidates}", "warn"))
+    page.row(spans, row.function.at, indent="    ", rest="    ", guard=compact(row.via.guard))
+    if why:
+        page.row([(f"why: {row.via.rule}", "dim")], row.via.at, indent="        ", rest="    ")
 
 
 def _paths(page: Page, answer: OpAnswer, why: bool) -> None:
@@ -121,7 +130,7 @@ def _paths(page: Page, answer: OpAnswer, why: bool) -> None:
         tree.draw(page, path.tree, key=f"{', '.join(path.keys)} ({owner})", why=why, indent="")
     for path in bare:
         owner = path.op.rpartition("::")[2]
-        state = {"seen": "shown above", "cut": "not opened, --limit", "": "does its work itself"}.get(
+        state = {"seen": "shown above", "cut": "not opened, --limit", "": "calls nothing else worth telling"}.get(
             path.tree.state, ""
         )
         spans: list[Span] = [(f"{', '.join(path.keys)} ({owner})  ", "key"), (tree.short(path.tree.ref), "function")]

@@ -26,7 +26,7 @@ _WORDS = {
 _WIDE = 140
 _WHY = {
     "plumbing": "allocate, view or ask",
-    "helpers": "helpers",
+    "helpers": "also calls",
 }
 
 
@@ -34,7 +34,13 @@ def short(ref: Ref) -> str:
     """A name as it is shown: without the namespace that everything in ATen's kernels shares."""
     name = ref.name
     parts = name.split("::")
-    if ref.kind == "function" and len(parts) > 1 and parts[-1] == "impl" and parts[-2].startswith("structured_"):
+    if (
+        ref.kind == "function"
+        and ref.file
+        and len(parts) > 1
+        and parts[-1] == "impl"
+        and parts[-2].startswith("structured_")
+    ):
         return f"TORCH_IMPL_FUNC({parts[-2].removeprefix('structured_')})"
     if ref.kind == "op":
         return name

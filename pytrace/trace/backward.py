@@ -14,8 +14,9 @@ from pytrace.model import EdgeKind, Node, NodeKind
 from pytrace.store import Store
 from pytrace.trace.answers import Backward, BackwardAnswer, Formula, FormulaVar, Part, Step, Via
 from pytrace.trace.noise import is_plumbing
+from pytrace.trace.region import Region
 from pytrace.trace.table import TableRow, tables
-from pytrace.trace.walk import Walker, reach, ref, via
+from pytrace.trace.walk import Walker, ref, via
 
 _IMPLICIT = "CompositeImplicitAutograd"
 #: A composite operator may call composites; no chain in the tree is longer, and a loop must end.
@@ -28,7 +29,7 @@ def of_operators(walker: Walker, ops: list[Node], known: dict[int, list[TableRow
 
     ``walker`` draws what the formulas call, within its limit.
     """
-    store = walker.store
+    store = walker.region.store
     formulas = formulas_of(store, ops)
     told = [formula(node, names, key) for node, names, key in formulas]
     used = _used_by(store, ops)
@@ -56,7 +57,7 @@ def of_operators(walker: Walker, ops: list[Node], known: dict[int, list[TableRow
 
 def answer(store: Store, query: str, how: str, ops: list[Node], *, depth: int = 1, limit: int = 90) -> BackwardAnswer:
     """``pytrace backward``: the same as in ``pytrace op``, with the formulas' calls opened down to kernels."""
-    walker = Walker(store, depth=depth, limit=limit)
+    walker = Walker(Region(store), about=[op.bare for op in ops], depth=depth, limit=limit)
     return BackwardAnswer(query, how, [ref(op) for op in ops], of_operators(walker, ops, tables(store, ops)))
 
 
@@ -98,8 +99,8 @@ def _variable(row: dict[str, Any], line: int) -> FormulaVar:
 
 def calls(walker: Walker, node: Node) -> list[Step]:
     """The trees below what a formula calls."""
-    edges = walker.store.edges_from(node.id, EdgeKind.CALLS, EdgeKind.CALLS_OP)
-    ends = walker.store.nodes(e.dst for e in edges)
+    edges = walker.region.store.edges_from(node.id, EdgeKind.CALLS, EdgeKind.CALLS_OP)
+    ends = walker.region.store.nodes(e.dst for e in edges)
     roots: dict[int, tuple[Node, Via | None, frozenset[str]]] = {}
     for edge in edges:
         end = ends.get(edge.dst)
@@ -110,7 +111,7 @@ def calls(walker: Walker, node: Node) -> list[Step]:
 
 def composite_parts(walker: Walker, ops: list[Node], known: dict[int, list[TableRow]]) -> list[Part]:
     """The operators inside composite ``ops`` that carry formulas, through composites inside them."""
-    store = walker.store
+    store = walker.region.store
     parts: dict[int, Part] = {}
     seen = {op.id for op in ops}
     level: list[tuple[Node, tuple[str, ...]]] = [(op, ()) for op in ops]
@@ -120,7 +121,7 @@ def composite_parts(walker: Walker, ops: list[Node], known: dict[int, list[Table
         bodies: dict[int, list[int]] = {
             op.id: [row.function.id for row in known[op.id] if row.key == _IMPLICIT] for op, _ in level
         }
-        found = reach(walker, {f for functions in bodies.values() for f in functions})
+        found = walker.region.reach({f for functions in bodies.values() for f in functions})
         inner: dict[int, tuple[str, ...]] = {}
         for op, through in level:
             way = (*through, op.name) if depth else through
@@ -148,11 +149,11 @@ def composite_parts(walker: Walker, ops: list[Node], known: dict[int, list[Table
 
 def _double(walker: Walker, formulas: list[Node]) -> list[Part]:
     """The operators that the formulas call, directly or in their functions, with the formula each one carries."""
-    store = walker.store
+    store = walker.region.store
     edges = store.edges_from([f.id for f in formulas], EdgeKind.CALLS, EdgeKind.CALLS_OP)
     direct = [e.dst for e in edges if e.kind == EdgeKind.CALLS_OP]
     functions = {e.dst for e in edges if e.kind == EdgeKind.CALLS}
-    through = {end: function for function, ends in reach(walker, functions).items() for end in ends}
+    through = {end: function for function, ends in walker.region.reach(functions).items() for end in ends}
     ids = list(dict.fromkeys([*direct, *through]))
     nodes = store.nodes([*ids, *functions])
     has = {e.src: e.dst for e in reversed(store.edges_from(ids, EdgeKind.DERIVATIVE))}

@@ -11,6 +11,7 @@ from pytrace.store import Store
 from pytrace.trace import python_side
 from pytrace.trace.answers import KernelAnswer, Reached, Step
 from pytrace.trace.climb import UP, Climb
+from pytrace.trace.region import Region
 from pytrace.trace.resolve import Found
 from pytrace.trace.walk import Walker, dtypes_of, ref, via
 
@@ -176,7 +177,7 @@ def _users(store: Store, nodes: list[Node], limit: int) -> list[Step]:
 
 def _below(store: Store, nodes: list[Node], depth: int, limit: int) -> list[Step]:
     """What stands below each function, stub or functor."""
-    walker = Walker(store, depth=depth, limit=limit * 3)
+    walker = Walker(Region(store), depth=depth, limit=limit * 3)
     starts = [n for n in nodes if n.kind in (NodeKind.FUNCTION, NodeKind.STUB, NodeKind.FUNCTOR)]
     trees = walker.draw([(n, None, frozenset()) for n in starts[:10]])
     return [tree for tree in trees if tree.steps]

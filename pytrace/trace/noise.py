@@ -35,9 +35,13 @@ _MEMORY_ARGUMENT = re.compile(r"\b(?:Layout|Device|MemoryFormat)\b|\bnon_blockin
 #: Functions that decide whether another one may run (``use_cudnn``, ``should_fold``): their answer is the guard that
 #: the tree shows, what they call to find it is not a path.
 _QUESTION = re.compile(r"^_?(?:use|is|has|should|can|needs?|supports?|check)(?:_|$)|^[A-Z0-9_]+_CHECK$")
+#: Functions with the names of operators that `is_plumbing` folds, called without dispatch: outputs are made ready.
+_MOVER = re.compile(r"^_?(?:native_)?(?:resize|copy|zero|clone|contiguous)_?(?:symint|output|out_helper)?$")
 #: Vendor calls that make, set up or ask: handles, descriptors, sizes, versions. Verbs are written CamelCase by all of
 #: cuBLAS, cuDNN, cuSPARSE, cuSOLVER, cuFFT, MIOpen (LAPACK's ``getrf`` is not).
-_LIBRARY_PLUMBING = re.compile(r"^[a-z]+(?:Dn|Sp|Lt)?(?:Create|Destroy|Set|Get)[A-Z]?")
+_LIBRARY_PLUMBING = re.compile(
+    r"^[a-z]+(?:Dn|Sp|Lt)?(?:Create|Destroy|Set|Get)[A-Z]?|^has_|_log_|_initialize$|_delete_operator$"
+)
 _ALIAS_RETURN = re.compile(r"->.*\(\w+\)")  # Tensor(a): a view
 _TENSOR_RETURN = re.compile(r"->.*(?:\bTensor\b|\(\))")
 
@@ -58,8 +62,8 @@ def is_plumbing(op: Node) -> bool:
 
 
 def is_question(node: Node) -> bool:
-    """Whether the node is a function that, by its name, only decides or checks."""
-    return node.kind == NodeKind.FUNCTION and bool(_QUESTION.match(node.bare))
+    """Whether the node is a function that, by its name, only decides, checks, or moves memory."""
+    return node.kind == NodeKind.FUNCTION and bool(_QUESTION.match(node.bare) or _MOVER.match(node.bare))
 
 
 def is_library_plumbing(node: Node) -> bool:

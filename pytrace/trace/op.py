@@ -8,6 +8,7 @@ from pytrace.trace import backward as backward_side
 from pytrace.trace import python_side
 from pytrace.trace.answers import Dtypes, OpAnswer, Overload, Path, Row, Via
 from pytrace.trace.devices import canonical, device_of, is_plain
+from pytrace.trace.region import Region
 from pytrace.trace.resolve import Found
 from pytrace.trace.table import TableRow, rows_for, tables
 from pytrace.trace.walk import Walker, ref, via
@@ -36,7 +37,8 @@ def answer(
     known = tables(store, ops)
     rows = _rows(ops, known)
     names = python_side.up(store, [op.id for op in ops], limit=python_limit)
-    walker = Walker(store, device=device, depth=depth, limit=limit)
+    region = Region(store)
+    walker = Walker(region, about=[op.bare for op in ops], depth=depth, limit=limit)
     paths = _paths(walker, ops, known, device)
     notes = []
     if found.others:
@@ -57,7 +59,7 @@ def answer(
         dispatch=shown,
         paths=paths,
         dtypes=_dtypes(paths),
-        backward=backward_side.of_operators(walker.another(depth=0, limit=_BACKWARD_LINES), ops, known),
+        backward=backward_side.of_operators(Walker(region, depth=0, limit=_BACKWARD_LINES), ops, known),
         device=device,
         notes=notes,
     )
@@ -72,8 +74,6 @@ def overload(op: Node) -> Overload:
         traits.append({"inplace": "in-place", "out": "out="}.get(kind, kind))
     if attrs.get("structured"):
         traits.append("structured")
-    if attrs.get("generated_from") or attrs.get("is_generated"):
-        traits.append("generated")
     if attrs.get("view"):
         traits.append("view")
     traits += [str(tag) for tag in attrs.get("tags") or ()]
@@ -101,10 +101,14 @@ def _rows(ops: list[Node], known: dict[int, list[TableRow]]) -> list[Row]:
 
 
 def _paths(walker: Walker, ops: list[Node], known: dict[int, list[TableRow]], device: str) -> list[Path]:
-    """A tree for each function that a call may land in, without the backends that only sparse or quantized use."""
+    """A tree for each function that a call may land in: backends' own kernels first, then composite ones.
+
+    Left out are the backends that only sparse or quantized tensors use (unless there is nothing else, or their
+    device was asked for), and the wrappers of generated overloads: they call the overload they were made from.
+    """
     wanted = frozenset({device}) if device else frozenset[str]()
     paths: dict[int, tuple[TableRow, list[str], list[str]]] = {}
-    for op in ops:
+    for op in [op for op in ops if "generated_from" not in op.attrs] or ops:
         rows = known[op.id]
         for row in rows_for(rows, wanted):
             if not device and not is_plain(row.key) and len(rows) > 1:
@@ -114,12 +118,13 @@ def _paths(walker: Walker, ops: list[Node], known: dict[int, list[TableRow]], de
                 keys.append(row.key)
             if row.owner.name not in owners:
                 owners.append(row.owner.name)
+    picked = sorted(paths.values(), key=lambda path: path[0].key.startswith("Composite"))
     roots: list[tuple[Node, Via | None, frozenset[str]]] = []
-    for row, keys, _ in paths.values():
+    for row, keys, _ in picked:
         serving = {device_of(key) for key in keys}
         roots.append((row.function, via(row.edge), wanted or frozenset(serving if "" not in serving else ())))
     trees = walker.draw(roots)
-    return [Path(owners[0], keys, tree) for (_, keys, owners), tree in zip(paths.values(), trees)]
+    return [Path(owners[0], keys, tree) for (_, keys, owners), tree in zip(picked, trees)]
 
 
 def _dtypes(paths: list[Path]) -> list[Dtypes]:

@@ -150,14 +150,12 @@ def _name(nodes: dict[int, Node], came: dict[int, tuple[int, Edge]], node_id: in
 
 def binding_note(node: Node) -> str:
     """Where the code of a binding comes from: the generated file and its template, or a hand-written table."""
-    attrs = node.attrs
-    file = attrs.get("generated_file") or attrs.get("file") or ""
-    template = attrs.get("template") or ""
-    if file:
-        return f"in generated {file}" + (f" from {template}" if template else "")
-    if attrs.get("manual") or node.file:
-        return "hand-written"
-    return ""
+    holds = str(node.attrs.get("holds") or "")
+    if not holds:
+        return "hand-written" if node.file else ""
+    template = str(node.attrs.get("template") or "")
+    made = f"generated into {holds.rpartition('/')[2]}"
+    return f"{made} from {template}" if template else made
 
 
 def refs(names: Iterable[PythonName]) -> list[Ref]:

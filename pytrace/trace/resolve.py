@@ -61,9 +61,10 @@ def _overloads(store: Store, namespace: str, base: str, overload: str | None) ->
     return sorted(nodes, key=_order)
 
 
-def _order(node: Node) -> tuple[bool, str, int, str]:
+def _order(node: Node) -> tuple[bool, bool, int, str]:
     """Hand-written before generated, then as the YAML has them."""
-    return ("generated_from" in node.attrs, node.file, node.line, node.name)
+    generated = "generated_from" in node.attrs
+    return (generated, not node.file.endswith("native_functions.yaml"), node.line, node.name)
 
 
 def _names(nodes: list[Node], most: int = 4) -> str:

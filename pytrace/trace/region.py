@@ -1,0 +1,118 @@
+"""A region: the part of the graph below some functions, up to the next operators, loaded level by level."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from pytrace.model import Edge, EdgeKind, Node, NodeKind
+from pytrace.store import Store
+from pytrace.trace.noise import is_infrastructure, is_library_plumbing, is_plumbing, is_question
+
+#: What leaves a function (or a stub, a functor) on the way down.
+DOWN = (
+    EdgeKind.CALLS,
+    EdgeKind.CALLS_OP,
+    EdgeKind.USES_STUB,
+    EdgeKind.REGISTERS,
+    EdgeKind.LAUNCHES,
+    EdgeKind.INSTANTIATES,
+    EdgeKind.CALLS_LIBRARY,
+)
+#: Kinds that something further stands below of, within one operator.
+_OPEN = {NodeKind.FUNCTION, NodeKind.STUB, NodeKind.FUNCTOR}
+#: Kinds that make the way to them worth telling.
+_TELLING = {NodeKind.STUB, NodeKind.CUDA_KERNEL, NodeKind.FUNCTOR}
+#: One load never fetches more nodes than this: what is beyond is left out, as if it were a helper.
+_MAX_NODES = 4000
+#: A function of a header that so many functions call belongs to none of them: ``gpu_kernel``, ``cpu_kernel_vec``.
+_SHARED = 40
+_HEADERS = (".h", ".cuh", ".hpp")
+
+
+class Region:
+    """Nodes by id and the edges that leave them, for the functions loaded so far."""
+
+    def __init__(self, store: Store) -> None:
+        """An empty part of the graph in ``store``."""
+        self.store = store
+        self.nodes: dict[int, Node] = {}
+        self.out: dict[int, list[Edge]] = {}
+        self._callers: dict[int, int] = {}
+
+    def load(self, start: Iterable[Node]) -> None:
+        """Load what ``start`` reaches without crossing an operator: two queries a level."""
+        frontier = []
+        for node in start:
+            self.nodes[node.id] = node
+            if node.id not in self.out:
+                frontier.append(node.id)
+        loaded = 0
+        while frontier and loaded < _MAX_NODES:
+            for node_id in frontier:
+                self.out[node_id] = []
+            edges = self.store.edges_from(frontier, *DOWN)
+            self.nodes.update(self.store.nodes({e.dst for e in edges} - self.nodes.keys()))
+            following: dict[int, None] = {}
+            for edge in edges:
+                self.out[edge.src].append(edge)
+                if edge.dst not in self.out and edge.dst in self.nodes and opens(self.nodes[edge.dst]):
+                    following[edge.dst] = None
+            loaded += len(following)
+            frontier = list(following)
+
+    def useful(self) -> set[int]:
+        """Loaded nodes from which something worth telling is reached: a reverse walk from the telling ones."""
+        into: dict[int, list[int]] = {}
+        for src, edges in self.out.items():
+            for edge in edges:
+                into.setdefault(edge.dst, []).append(src)
+        todo = [node.id for node in self.nodes.values() if telling(node)]
+        found = set(todo)
+        while todo:
+            for src in into.get(todo.pop(), ()):
+                if src not in found and not is_question(self.nodes[src]):
+                    found.add(src)
+                    todo.append(src)
+        return found
+
+    def reach(self, functions: Iterable[int]) -> dict[int, list[int]]:
+        """Per function, the operators that it reaches without crossing one, in order of discovery."""
+        starts = list(functions)
+        self.nodes.update(self.store.nodes(set(starts) - self.nodes.keys()))
+        self.load(self.nodes[start] for start in starts if start in self.nodes)
+        return {start: [i for i in self.below(start) if self.nodes[i].kind == NodeKind.OP] for start in starts}
+
+    def below(self, start: int) -> list[int]:
+        """Every loaded node below ``start``, breadth first, operators included but not crossed."""
+        seen, todo = {start: None}, deque([start])
+        while todo:
+            for edge in self.out.get(todo.popleft(), ()):
+                if edge.dst not in seen and edge.dst in self.nodes:
+                    seen[edge.dst] = None
+                    todo.append(edge.dst)
+        return list(seen)[1:]
+
+    def shared_by(self, node: Node) -> int:
+        """How many functions call a header's function, when they are so many that it is nobody's part; else 0."""
+        if node.kind != NodeKind.FUNCTION or not node.file.endswith(_HEADERS):
+            return 0
+        if node.id not in self._callers:
+            edges = self.store.edges_to(node.id, EdgeKind.CALLS)
+            self._callers[node.id] = len({edge.src for edge in edges})
+        count = self._callers[node.id]
+        return count if count >= _SHARED else 0
+
+
+def opens(node: Node) -> bool:
+    """Whether something further may stand below the node within one operator."""
+    return node.kind in _OPEN and not is_infrastructure(node.name)
+
+
+def telling(node: Node) -> bool:
+    """Whether the way to this node is worth telling."""
+    if node.kind == NodeKind.OP:
+        return not is_plumbing(node)
+    if node.kind == NodeKind.LIBRARY:
+        return not is_library_plumbing(node)
+    return node.kind in _TELLING or (node.kind == NodeKind.FUNCTION and bool(node.attrs.get("dtypes")))
