@@ -133,7 +133,11 @@ class _File:
                     line = self.nodes[index][0].start_point[0] + 1
                     self.diagnostics.append((line, "python", f"not parsed: {error}"))
         for node in body:
-            code = list(self.compiler.statements([node]))
+            try:
+                code = list(self.compiler.statements([node]))
+            except RecursionError:
+                self.diagnostics.append((node.lineno, "python", "nested too deeply"))
+                continue
             if code:
                 self.code.setdefault(node.lineno, []).extend(code)
                 made += code

@@ -10,7 +10,6 @@ where a condition is not known both branches run. What the API of ``torch.librar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, Protocol
 
 from pytrace.link.python_values import (
@@ -28,10 +27,12 @@ from pytrace.link.python_values import (
     Record,
     Site,
     Value,
+    module_name,
 )
 
-#: Calls nested deeper than this, and loops longer than this, are no registration code.
-_DEEPEST, _LONGEST = 24, 20_000
+#: Calls nested deeper than this, sequences longer than this, top-level statements that call and loop more often than
+#: this are no registration code (the longest of PyTorch, ``activate_meta()``, takes some 10,000 steps).
+_DEEPEST, _LONGEST, _MOST_STEPS = 24, 20_000, 500_000
 #: Ways to spell the root of all operators.
 _OPS = frozenset(("torch.ops", "torch._ops.ops"))
 
@@ -55,6 +56,10 @@ class Primitives(Protocol):
 
     def unknown_call(self, name: str, args: Sequence[Value], kwargs: Mapping[str, Value], site: Site) -> Value:
         """A call of a function that nothing is known about but its dotted name."""
+
+
+class ProgramTooLong(Exception):
+    """A top-level statement takes too many steps."""
 
 
 class _Return(Exception):
@@ -85,11 +90,6 @@ class Scope:
         self.imports: dict[str, tuple[str, str]] = {}  # name -> (module, member or ""), absolute
 
 
-def module_name(path: str) -> str:
-    """``torch/_refs/__init__.py`` -> ``torch._refs``."""
-    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-
-
 class Interpreter:
     """All programs of a tree."""
 
@@ -99,8 +99,10 @@ class Interpreter:
         self._paths = {module_name(path): path for path in files}
         self._facts = files
         self._scopes: dict[str, Scope] = {}
-        self._depth = 0
-        self._top = ("", 0)
+        #: (path, line, message) of statements that could not be run
+        self.diagnostics: list[tuple[str, int, str]] = []
+        self._depth = self._steps = 0
+        self._top, self._end = ("", 0), 0  # the top-level statement that runs: file and line, last line
 
     def run_all(self, first: Iterable[str] = ()) -> None:
         """Run every module: ``first`` as far as they have programs, then the others by name."""
@@ -117,12 +119,19 @@ class Interpreter:
             return scope
         scope = self._scopes[module] = Scope(module, path, module, None)
         facts = self._facts[path]
-        top, depth = self._top, self._depth
+        before = self._top, self._end, self._depth
         for code in facts.get("py_program", ()):
-            self._top, self._depth = (path, code[1]), 0
-            with suppress(_Return, _Next, _Stop):
+            # A definition begins at its first decorator; what its decorators register stands where they do.
+            self._top, self._depth = (path, code[3] if code[0] == "def" else code[1]), 0
+            self._end = code[4] if code[0] == "def" else code[1]
+            self._steps = 0
+            try:
                 self.execute((code,), scope)
-        self._top, self._depth = top, depth
+            except (_Return, _Next, _Stop):
+                pass
+            except Exception as error:  # other people's code may do anything: say so, and go on behind it
+                self.diagnostics.append((path, code[1], f"not run: {type(error).__name__}: {error}"))
+        self._top, self._end, self._depth = before
         return scope
 
     def _absolute(self, scope: Scope, module: str) -> str:
@@ -167,12 +176,17 @@ class Interpreter:
             if isinstance(owner, Function):
                 scope.names[target[1][1]] = owner.renamed(value)
 
+    def _step(self) -> None:
+        self._steps += 1
+        if self._steps > _MOST_STEPS:
+            raise ProgramTooLong(f"more than {_MOST_STEPS} steps")
+
     def _do(self, code: Code, scope: Scope) -> None:
         self.evaluate(code[2], scope)
 
     def _for(self, code: Code, scope: Scope) -> None:
-        values = self.evaluate(code[3], scope)
-        for value in _items(values):
+        for value in _items(self.evaluate(code[3], scope)):
+            self._step()
             self.assign(code[2], value, scope)
             try:
                 self.execute(code[4], scope)
@@ -313,10 +327,13 @@ class Interpreter:
         return self.call(function, args, kwargs, self._site(code[4], scope))
 
     def _site(self, line: int, scope: Scope) -> Site:
-        return Site(scope.path, line, *self._top)
+        path, top = self._top
+        inside = scope.path == path and top <= line <= self._end
+        return Site(scope.path, line, path, line if inside else top)
 
     def call(self, function: Value, args: Sequence[Value], kwargs: Mapping[str, Value], site: Site) -> Value:
         """The value of a call; what it registers is recorded by the primitives."""
+        self._step()
         if isinstance(function, Native):
             return function.call(args, kwargs, site)
         if isinstance(function, Partial):
@@ -339,8 +356,8 @@ class Interpreter:
             if isinstance(function, Path):
                 if kwargs and not args and function.bare[:1].isupper():
                     return Record(function.name, kwargs)
-                if args and all(isinstance(a, (Op, Hop)) for a in args):
-                    return function  # what this function makes of operators, whatever it is
+                if args and all(isinstance(a, (Op, Hop, str, int)) for a in args):
+                    return function  # what this function makes of operators or names, whatever it is
         # A decorator or a wrapper that is not known gives back, for all we can say, the function that it got.
         wrapped: list[Value] = [a for a in args if isinstance(a, (Function, CustomOp))]
         wrapped = wrapped or [a for a in args if isinstance(a, (Op, Hop))]
@@ -390,11 +407,15 @@ class Interpreter:
 
     def _fstring(self, code: Code, scope: Scope) -> Value:
         parts = [self.evaluate(part, scope) for part in code[1]]
-        return "".join(map(str, parts)) if all(type(p) in (str, int) for p in parts) else UNKNOWN
+        made = "".join(map(str, parts)) if all(type(p) in (str, int) for p in parts) else ""
+        return made if 0 < len(made) < _LONGEST else UNKNOWN
 
     def _add(self, code: Code, scope: Scope) -> Value:
         left, right = self.evaluate(code[1], scope), self.evaluate(code[2], scope)
-        return left + right if type(left) is type(right) and type(left) in (str, list, tuple, int) else UNKNOWN
+        if type(left) is int and type(right) is int:
+            return left + right
+        fits = type(left) is type(right) and type(left) in (str, list, tuple) and len(left) + len(right) < _LONGEST
+        return left + right if fits else UNKNOWN
 
     def _boolean(self, code: Code, scope: Scope) -> Value:
         decisive = code[1] == "or"
@@ -439,6 +460,7 @@ class Interpreter:
                 return
             target, iterable, conditions = rest[0]
             for value in _items(self.evaluate(iterable, inner)):
+                self._step()
                 self.assign(target, value, inner)
                 if all(truth(self.evaluate(c, inner)) is not False for c in conditions):
                     loop(rest[1:])

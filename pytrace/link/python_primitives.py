@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from pytrace.link.python_builtins import BUILTINS, plain_method
 from pytrace.link.python_values import (
     UNKNOWN,
     Argument,
@@ -28,6 +29,7 @@ from pytrace.link.python_values import (
     Site,
     Value,
     key_name,
+    module_name,
     ops_in,
 )
 
@@ -80,7 +82,7 @@ _FAKE_CLOSURE = Path("torch._library.custom_ops.CustomOpDef._register_to_dispatc
 TABLES = {
     "register_op_impl": "fake",  # torch/_subclasses/fake_impls.py
     "register_flop_formula": "flop_formula",  # torch/utils/flop_counter.py
-    "register_jagged_func": "jagged",  # torch/nested/_internal/ops.py
+    "register_func": "jagged",  # torch/nested/_internal/ops.py; register_jagged_func is a partial of it
     "onnx_symbolic": "onnx_symbolic",  # torch/onnx/_internal/registration.py
     "_onnx_symbolic": "onnx_symbolic",  # as torch/onnx/symbolic_opset9.py imports it
     "onnx_impl": "onnx",  # torch/onnx/_internal/exporter/_torchlib/_torchlib_registry.py
@@ -123,24 +125,9 @@ class Primitives:
             "torch._C.parse_schema": lambda args, _k, _s: args[0] if args else UNKNOWN,
             "torch._library.utils.is_functional_schema": self._is_functional,
             "torch._subclasses.fake_impls.contains_tensor_types": self._contains_tensor,
-            "functools.partial": lambda args, kwargs, _s: Partial(args[0], args[1:], kwargs) if args else UNKNOWN,
-            "functools.wraps": self._wraps,
             "torch._running_with_deploy": lambda _a, _k, _s: False,
             "builtins.getattr": self._getattr,
-            "builtins.isinstance": self._isinstance,
-            "builtins.callable": lambda args, _k, _s: isinstance(args[0], (Function, Op, Hop)) if args else UNKNOWN,
-            "builtins.str": lambda args, _k, _s: _text(args[0]) if args else "",
-            "builtins.len": lambda args, _k, _s: (
-                len(args[0]) if args and type(args[0]) in (str, list, dict) else UNKNOWN
-            ),
-            "builtins.list": lambda args, _k, _s: list(_sequence(args)),
-            "builtins.tuple": lambda args, _k, _s: list(_sequence(args)),
-            "builtins.set": lambda args, _k, _s: list(_sequence(args)),
-            "builtins.dict": lambda args, kwargs, _s: {**(args[0] if args and type(args[0]) is dict else {}), **kwargs},
-            "builtins.sorted": lambda args, _k, _s: list(_sequence(args)),
-            "builtins.any": lambda args, _k, _s: _any(args),
-            "builtins.zip": _zip,
-            "builtins.enumerate": lambda args, _k, _s: [[i, v] for i, v in enumerate(_sequence(args))],
+            **BUILTINS,
         }
         self._constants: dict[str, Value] = {
             "torch._decomp.global_decomposition_table": self.tables,
@@ -216,7 +203,7 @@ class Primitives:
             return self._library_method(owner, name, args, kwargs, site)
         if isinstance(owner, CustomOp):
             return self._custom_op_method(owner, name, args, kwargs, site)
-        return _plain_method(owner, name, args)
+        return plain_method(owner, name, args)
 
     def unknown_call(self, name: str, args: Args, kwargs: Kwargs, site: Site) -> Value:
         """A decorator that enters a function into a table for operators, by the rule of its name."""
@@ -226,7 +213,7 @@ class Primitives:
         if table is None and found is None:
             return UNKNOWN
         given = [*args, *kwargs.values()]
-        ops = self._named(given[0] if given else None, strings=table is not None)
+        ops = next(filter(None, (self._named(value, strings=table is not None) for value in given)), [])
         if not ops:
             return Native(lambda inner, _k, _s: inner[0] if inner else UNKNOWN) if table else UNKNOWN
         key = table or (found.group(1) if found else bare)
@@ -298,7 +285,7 @@ class Primitives:
             key = "decomposition" if kind == "post_autograd" else f"decomposition.{kind}"
         else:
             table = registry if type(registry) is dict else None
-            key = f"decomposition.{site.file.rpartition('/')[2].removesuffix('.py')}"
+            key = f"decomposition:{module_name(site.file)}"  # a table of the module's own
         return self._decorator(lambda function, _: self._enter(table, key, ops, function, site))
 
     def _register_meta(self, args: Args, kwargs: Kwargs, site: Site) -> Value:
@@ -332,7 +319,7 @@ class Primitives:
 
     def _get_aten_op(self, args: Args, kwargs: Kwargs, site: Site) -> Value:
         """``torch._refs.special.i0e`` means ``aten.special_i0e``."""
-        function, name = args[0], args[1]
+        function, name = (_argument(args, kwargs, i, n) for i, n in enumerate(("fn", "name")))
         if not isinstance(function, Function) or not isinstance(name, str):
             return UNKNOWN
         prefix = function.module.removeprefix("torch._refs").removeprefix(".").replace(".", "_")
@@ -500,13 +487,6 @@ class Primitives:
 
     # -- builtins ----------------------------------------------------------------------------------------------------
 
-    @staticmethod
-    def _wraps(args: Args, _kwargs: Kwargs, _site: Site) -> Value:
-        """The wrapper passes for what it wraps: that is whose name and place a reader looks for."""
-        wrapped = args[0] if args else UNKNOWN
-        known = isinstance(wrapped, (Function, CustomOp))
-        return Native(lambda inner, _k, _s: wrapped if known else (inner[0] if inner else UNKNOWN))
-
     def _getattr(self, args: Args, kwargs: Kwargs, site: Site) -> Value:
         if len(args) < 2 or not isinstance(args[1], str):
             return UNKNOWN
@@ -516,14 +496,6 @@ class Primitives:
         if isinstance(owner, Path):
             return self.resolve(f"{owner.name}.{name}")
         return self.attribute(owner, name)
-
-    @staticmethod
-    def _isinstance(args: Args, _kwargs: Kwargs, _site: Site) -> Value:
-        if len(args) != 2 or args[0] is UNKNOWN:
-            return UNKNOWN
-        kinds = args[1] if type(args[1]) in (list, tuple) else [args[1]]
-        answers = [_is_a(args[0], kind.bare if isinstance(kind, Path) else "") for kind in kinds]
-        return True if True in answers else UNKNOWN if UNKNOWN in answers else False
 
 
 _FALLBACK = Path("torch._inductor.lowering.fallback_handler")
@@ -546,73 +518,3 @@ def _device_key(device: Value) -> str:
     if text in ("default", ""):
         return _COMPOSITE
     return text.upper() if text.islower() and len(text) < 5 else text
-
-
-def _is_a(value: Value, kind: str) -> Value:
-    known = {
-        "OpOverload": isinstance(value, Op) and value.overload is not None,
-        "OpOverloadPacket": isinstance(value, Op) and value.overload is None,
-        "HigherOrderOperator": isinstance(value, Hop),
-        "OperatorBase": isinstance(value, (Op, Hop)),
-        "str": isinstance(value, str),
-        "list": type(value) is list,
-        "tuple": type(value) is list,
-        "dict": type(value) is dict,
-    }
-    return known.get(kind, UNKNOWN)
-
-
-def _text(value: Value) -> Value:
-    """``str(op)``: ``prims.device_put.default``."""
-    if isinstance(value, Op):
-        return f"{value.namespace}.{value.base}" + ("" if value.overload is None else f".{value.overload or 'default'}")
-    return str(value) if type(value) in (str, int) else UNKNOWN
-
-
-def _sequence(args: Args) -> Sequence[Value]:
-    return list(args[0]) if args and type(args[0]) in (list, tuple, set, dict) else []
-
-
-def _any(args: Args) -> Value:
-    values = _sequence(args)
-    if True in values:
-        return True
-    return UNKNOWN if any(v is UNKNOWN for v in values) or not args or type(args[0]) is not list else False
-
-
-def _zip(args: Args, _kwargs: Kwargs, _site: Site) -> Value:
-    known = all(type(a) in (list, tuple) for a in args)
-    return [list(row) for row in zip(*args, strict=False)] if known else UNKNOWN
-
-
-def _plain_method(owner: Value, name: str, args: Args) -> Value:
-    """Methods of strings, lists and dictionaries that registration code uses."""
-    try:
-        if type(owner) is str and name in (
-            "split",
-            "replace",
-            "index",
-            "startswith",
-            "endswith",
-            "strip",
-            "lower",
-            "upper",
-        ):
-            if all(type(a) in (str, int) for a in args):
-                return getattr(owner, name)(*args)
-        elif type(owner) is list and name in ("append", "extend"):
-            getattr(owner, name)(*args)
-            return None
-        elif type(owner) is dict:
-            if name == "items":
-                return [[k, v] for k, v in owner.items()]
-            if name in ("keys", "values"):
-                return list(getattr(owner, name)())
-            if name == "get" and args:
-                return owner.get(args[0], args[1] if len(args) > 1 else None)
-            if name == "update" and args and type(args[0]) is dict:
-                owner.update(args[0])
-                return None
-    except (TypeError, ValueError, IndexError):
-        pass
-    return UNKNOWN

@@ -14,9 +14,9 @@ from typing import Any
 
 from pytrace.link.context import Context
 from pytrace.link.operators import add_node
-from pytrace.link.python_interpreter import Interpreter, module_name
+from pytrace.link.python_interpreter import Interpreter
 from pytrace.link.python_primitives import Event, Primitives
-from pytrace.link.python_values import Function, Partial, Path, Site
+from pytrace.link.python_values import Function, Partial, Path, Site, module_name
 from pytrace.model import EdgeKind, NodeKind
 from pytrace.schema.keys import CIA, canonical
 
@@ -74,6 +74,8 @@ def link(ctx: Context) -> None:
     interpreter = Interpreter(files, primitives)
     primitives.resolve = interpreter.path
     interpreter.run_all(_roots(ctx))
+    for path, line, message in interpreter.diagnostics:
+        ctx.graph.diagnostic(path, line, "python", message)
     for event in primitives.events:
         if event.rule != "python-define":
             _add(ctx, event)

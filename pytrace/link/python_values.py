@@ -147,6 +147,11 @@ class Function:
         return copy
 
 
+def module_name(path: str) -> str:
+    """``torch/_refs/__init__.py`` -> ``torch._refs``."""
+    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
 def ops_in(value: Value) -> list[Op | Hop]:
     """The operators in a value, through lists and tuples (``pytree.tree_map_``)."""
     if isinstance(value, (Op, Hop)):

@@ -29,6 +29,8 @@ _MADE_KERNELS = {"fallthrough": "c10::fallthrough_kernel", "not-supported": "c10
 #: Macros that ``registration_functions`` and ``registration_library`` read as they stand.
 _KEPT = re.compile(r"TORCH_(?:FN|FN_TYPE|SELECTIVE_\w+)$")
 
+#: ``enum class CastPolicy`` of ``aten/src/ATen/autocast_mode.h``: a template argument of every autocast wrapper.
+_POLICY = re.compile(r"\bCastPolicy::(\w+)")
 _MACRO = re.compile(r"[A-Z][A-Z0-9_]+")
 
 #: Longest text of a registered expression that is kept.
@@ -40,7 +42,8 @@ def link_libraries(ctx: Context) -> None:
 
     Rules: ``torch-library-impl`` and ``torch-library-def``; ``fallthrough`` for a kernel that passes the call on.
     Edge attrs: ``block`` (line of the block: what ``torch._C._dispatch_dump`` shows), ``macro`` when a macro call in
-    the block made it, ``how`` (``boxed``, ``lambda``, ``plumbing``, …), ``as`` (the expression, if it says more).
+    the block made it, ``how`` (``boxed``, ``lambda``, ``plumbing``, …), ``as`` (the expression, if it says more),
+    ``policy`` (of autocast).
     """
     found = [
         (path, list(_calls(ctx, path, facts)))
@@ -146,6 +149,8 @@ def _register(ctx: Context, path: str, call: LibraryCall, macro: str) -> None:
     ids, candidates = _functions(ctx, path, call)
     attrs: dict[str, Any] = {"block": call.line - call.below}
     attrs.update((k, v) for k, v in (("macro", macro), ("how", call.how), ("as", call.text[:_LONGEST])) if v)
+    if policy := _POLICY.search(call.text):
+        attrs["policy"] = policy[1]
     for node_id in ids:
         ctx.graph.edge(
             source,
