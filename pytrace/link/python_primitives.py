@@ -22,7 +22,6 @@ from pytrace.link.python_values import (
     Native,
     Op,
     OpNamespace,
-    Partial,
     Path,
     Record,
     SchemaValue,
