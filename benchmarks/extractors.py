@@ -14,8 +14,9 @@ import time
 from parse_floor import PARSERS
 
 from pytrace import facts
-from pytrace.checkout import find_root, list_files
+from pytrace.checkout import find_root
 from pytrace.extract import load
+from pytrace.files import list_files
 
 
 def main() -> None:

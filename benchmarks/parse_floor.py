@@ -15,7 +15,7 @@ import tree_sitter_python
 from tree_sitter import Language, Parser
 
 from pytrace import pool
-from pytrace.checkout import list_files
+from pytrace.files import list_files
 from pytrace.reading import batches
 
 #: kind of file -> the parser of its language.

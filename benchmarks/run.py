@@ -20,7 +20,8 @@ from typing import NamedTuple
 
 import measure
 
-from pytrace.checkout import TOPS, find_root
+from pytrace.checkout import find_root
+from pytrace.files import TOPS
 from pytrace.pool import default_jobs
 
 #: Rounds of the measurements that take long, and of those that take milliseconds.

@@ -8,8 +8,9 @@ import shutil
 import sys
 from typing import Any
 
-from pytrace.checkout import MARK, TOPS, is_tree
+from pytrace.checkout import MARK, is_tree
 from pytrace.errors import FetchFailed
+from pytrace.files import TOPS
 from pytrace.identity import UPSTREAM
 from pytrace.paths import trees_dir
 

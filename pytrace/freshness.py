@@ -11,7 +11,7 @@ import os
 import sqlite3
 
 from pytrace import program
-from pytrace.identity import head
+from pytrace.checkout import head
 from pytrace.paths import index_path
 from pytrace.store import SCHEMA_VERSION, Manifest, Store, is_whole
 

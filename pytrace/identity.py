@@ -1,7 +1,6 @@
 """Which PyTorch is this? Commit, tag, version, dirty or not; and links to its lines on the web.
 
-``head`` reads the files of ``.git`` itself: it is part of every freshness check, and starting ``git`` would cost more
-than the rest of the question. ``identify`` runs only while indexing, and may start ``git``.
+``identify`` runs only while indexing, and may start ``git``; the commit alone is read by ``checkout.head``.
 """
 
 from __future__ import annotations
@@ -11,9 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from pytrace.checkout import TOPS, kind_of
-
-_SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
+from pytrace.checkout import head, read_text
+from pytrace.files import TOPS, kind_of
 
 #: Where permalinks point when the checkout's own remote is not a GitHub repository.
 UPSTREAM = "https://github.com/pytorch/pytorch"
@@ -32,49 +30,10 @@ class Identity(NamedTuple):
     url: str
 
 
-def git_dir(root: str) -> str:
-    """The git folder of the checkout, following the ``gitdir:`` file of a worktree or submodule; "" when none."""
-    path = os.path.join(root, ".git")
-    if os.path.isdir(path):
-        return path
-    text = _read(path)
-    if text.startswith("gitdir:"):
-        return os.path.normpath(os.path.join(root, text[7:].strip()))
-    return ""
-
-
-def head(root: str) -> str:
-    """The commit that is checked out, "" when it cannot be told from the files of ``.git``."""
-    folder = git_dir(root)
-    if not folder:
-        return ""
-    text = _read(os.path.join(folder, "HEAD")).strip()
-    if not text.startswith("ref:"):
-        return text if _SHA.match(text) else ""
-    ref = text[4:].strip()
-    # Refs of a worktree live in the main repository's folder, which the file ``commondir`` names.
-    common = _read(os.path.join(folder, "commondir")).strip()
-    shared = os.path.normpath(os.path.join(folder, common)) if common else folder
-    for place in (folder, shared):
-        loose = _read(os.path.join(place, ref)).strip()
-        if _SHA.match(loose):
-            return loose
-    found = re.search(rf"^([0-9a-f]+) {re.escape(ref)}$", _read(os.path.join(shared, "packed-refs")), re.MULTILINE)
-    return found.group(1) if found else ""
-
-
-def _read(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read()
-    except OSError:
-        return ""
-
-
 def identify(root: str, blobs: Mapping[str, str]) -> Identity:
     """The identity of the tree at ``root``; ``blobs`` maps the path of every indexed file to its blob id in hex."""
     commit = head(root) or (_git(root, "rev-parse", "HEAD") or "").strip()
-    version = _read(os.path.join(root, "version.txt")).strip()[:80]
+    version = read_text(os.path.join(root, "version.txt")).strip()[:80]
     if not commit:
         return Identity("", "", version, "", "")
     tag = (_git(root, "describe", "--tags", "--exact-match", "HEAD") or "").strip()

@@ -20,12 +20,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pytrace import __version__, pool, program, reading
-from pytrace.checkout import File, Listing, list_files
+from pytrace.checkout import head
 from pytrace.errors import IndexDamaged, IndexOutdated, NoIndex
 from pytrace.facts import FactCache
+from pytrace.files import File, Listing, list_files
 from pytrace.freshness import why_stale
 from pytrace.graph import Graph
-from pytrace.identity import Identity, head, identify
+from pytrace.identity import Identity, identify
 from pytrace.lock import locked
 from pytrace.model import Facts
 from pytrace.paths import facts_path, index_path, lock_path

@@ -8,7 +8,6 @@ whole extract and link stages.
 from __future__ import annotations
 
 import os
-import re
 from binascii import crc32
 from collections.abc import Iterator
 
@@ -16,9 +15,7 @@ PACKAGE = os.path.dirname(os.path.abspath(__file__))
 
 #: Folders and modules whose code decides what is in an index.
 _STAGES = ("extract", "link")
-_MODULES = ("model.py", "schema.py", "schema", "graph.py", "checkout.py", "store.py", "index.py")
-
-_IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+(pytrace(?:\.\w+)*)(?:[ \t]+import[ \t]+(\([^)]*\)|[^\n]*))?", re.M)
+_MODULES = ("model.py", "schema.py", "schema", "graph.py", "files.py", "store.py", "writer.py", "index.py")
 
 
 def queries_dir() -> str:
@@ -75,8 +72,13 @@ def extractor_signature(module: str) -> str:
 
     It covers the module's text, that of every pytrace module that it imports, directly or not, and the queries.
     """
+    import re
     from hashlib import sha1
 
+    # ``from pytrace.extract import cpp, macros`` names two modules, or a module and a function: both are tried.
+    imports = re.compile(
+        rb"^[ \t]*(?:from|import)[ \t]+(pytrace(?:\.\w+)*)(?:[ \t]+import[ \t]+(\([^)]*\)|[^\n]*))?", re.M
+    )
     seen: set[str] = set()
     todo = [module]
     whole = sha1(usedforsecurity=False)
@@ -86,7 +88,7 @@ def extractor_signature(module: str) -> str:
         if name in seen or not path:
             continue
         seen.add(name)
-        for imported, names in _IMPORT.findall(_read(path)):
+        for imported, names in imports.findall(_read(path)):
             package = imported.decode()
             todo.append(package)
             todo += [f"{package}.{part}" for part in re.findall(r"\w+", names.decode("utf-8", "replace"))]

@@ -13,8 +13,8 @@ from functools import partial
 from typing import NamedTuple
 
 from pytrace import facts, pool
-from pytrace.checkout import File
 from pytrace.extract import EXTRACTORS, load
+from pytrace.files import File
 from pytrace.model import Facts
 from pytrace.program import extractor_signature
 
@@ -140,5 +140,5 @@ def unpack(packed: bytes) -> Facts | None:
     """Facts of packed ones, None when the cache's row is damaged."""
     try:
         return facts.unpack(packed)
-    except Exception:  # zlib.error, EOFError, ValueError, TypeError: whatever a damaged row may give
+    except (EOFError, ValueError, TypeError, MemoryError, OverflowError):
         return None

@@ -23,7 +23,7 @@ SCHEMA = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 -- What stat said of all files and folders (arrays of 64-bit integers, in order of paths): the freshness check.
 CREATE TABLE manifest(what TEXT PRIMARY KEY, paths TEXT NOT NULL, sizes BLOB NOT NULL, stamps BLOB NOT NULL);
--- Files of the tree; kind as in checkout.kind_of, blob = git's id of the content. Id 0 never occurs.
+-- Files of the tree; kind as in files.kind_of, blob = git's id of the content. Id 0 never occurs.
 CREATE TABLE file(
   id INTEGER PRIMARY KEY, path TEXT NOT NULL, kind TEXT NOT NULL, blob TEXT NOT NULL, size INTEGER NOT NULL);
 -- Nodes; kind as in model.NodeKind, bare = last part of the name, attrs = JSON or NULL. file is NULL when generated

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pytrace.checkout import MARK, fetched_trees, find_root, kind_of, list_files
+from pytrace.checkout import MARK, fetched_trees, find_root
 from pytrace.errors import NoTree
+from pytrace.files import kind_of, list_files
 from tests.trees import make_tree
 
 

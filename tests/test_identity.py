@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pytrace.checkout import list_files
-from pytrace.identity import Identity, describe, head, identify, permalink
+from pytrace.checkout import head
+from pytrace.files import list_files
+from pytrace.identity import Identity, describe, identify, permalink
 from pytrace.reading import blob_id
 from tests.trees import commit_all, git, make_tree
 

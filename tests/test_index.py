@@ -13,8 +13,8 @@ import pytest
 
 import pytrace.link
 from pytrace import index, program, reading
-from pytrace.checkout import list_files
 from pytrace.errors import IndexDamaged, IndexOutdated, NoIndex
+from pytrace.files import list_files
 from pytrace.freshness import fresh_store
 from pytrace.index import refresh
 from pytrace.paths import facts_path, index_path

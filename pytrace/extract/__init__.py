@@ -14,7 +14,7 @@ from typing import Protocol, cast
 
 from pytrace.model import Facts
 
-#: kind of file (``checkout.kind_of``) -> module of its extractor.
+#: kind of file (``files.kind_of``) -> module of its extractor.
 EXTRACTORS: dict[str, str] = {
     "native_functions": "pytrace.extract.native_functions",
     "tags": "pytrace.extract.native_functions",
