@@ -12,11 +12,12 @@ from __future__ import annotations
 import re
 
 _DIRECTIVE = re.compile(
-    rb"\n[ \t]*#[ \t]*(?:(if|ifdef|ifndef)|(elif|else)|(endif)|(define)|(pragma) (?!once))\b"
+    rb"\n[ \t]*#[ \t]*(?:(if|ifdef|ifndef)|(elif|else)|(endif)|(define|undef|include)|(pragma) (?!once))\b"
     rb"[^\n\\]*(?:\\(?:\r?\n|[^\n]|(?=\n))[^\n\\]*)*"
 )
+_NOT_NEWLINE = re.compile(rb"[^\n]")
 _COMMENT = re.compile(rb"/\*.*?\*/", re.DOTALL)
-_NOT_NEWLINE = re.compile(rb"[^\n]+")
+_TO_BLANK = re.compile(rb"[^\n\\]+|\\(?!\r?\n)")  # a backslash before a newline continues a directive
 _NOT_JOINT = re.compile(rb"[^\n\\]")
 _WORD_OPERATOR = re.compile(rb"(?<![A-Za-z0-9_])(?:and|or|not)(?![A-Za-z0-9_])")
 _HAS_INCLUDE = re.compile(rb"(?<=__has_include)\([<\"][^()\n]*[>\"]\)")
@@ -25,7 +26,7 @@ _STRING = re.compile(rb"\"[^\"\n]*\"")
 _OPERATOR = {b"and": b"&& ", b"or": b"||", b"not": b"!  "}
 _SKIPPED = re.compile(rb"(?:\s+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _NOT_CODE = re.compile(rb"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)'|//[^\n]*|/\*.*?\*/", re.DOTALL)
-_MACRO = re.compile(rb"[ \t]*[A-Z][A-Z0-9_]{2,}[ \t]*(?:\(.*)?$", re.DOTALL)
+_MACRO = re.compile(rb"[ \t]*[A-Z][A-Z0-9_]{2,}[ \t]*(?:\(.*\))?$", re.DOTALL)
 _LABEL = re.compile(rb"[ \t]*(?:public|private|protected|default|case\b.*)[ \t]*:$")
 _CONTINUES = re.compile(rb"else\b|[,)\]?.=&|+*/%<>^]|:(?!:)|-[^-]")
 _REACH = 4000  # how far back the start of a statement is looked for
@@ -44,7 +45,7 @@ def rewrite(out: bytearray) -> None:
         if placement == _STAYS:
             continue
         for start, end in group:
-            blank(out, start, end)
+            blank_directive(out, start, end)
         if _ZERO.match(out, *group[0]):  # dead, and perhaps no code at all
             blank(out, group[0][1], group[1][0])
         elif placement == _FIRST:
@@ -56,7 +57,7 @@ def _groups(out: bytearray) -> list[Group]:
     found: list[Group] = []
     stack: list[Group] = []
     source = bytes(out)
-    first = _DIRECTIVE.match(b"\n" + source[: source.find(b"\n") + 1]) if source.lstrip(b" \t")[:1] == b"#" else None
+    first = _DIRECTIVE.match(b"\n" + source[:4000]) if source.lstrip(b" \t")[:1] == b"#" else None
     if first is not None and first[1]:
         found.append([(0, first.end() - 1)])
         stack.append(found[0])
@@ -67,11 +68,13 @@ def _groups(out: bytearray) -> list[Group]:
             found.append([span])
             stack.append(found[-1])
         elif kind == 4:
-            if source.find(b"/*", *span) >= 0:  # a comment ends the body for the grammar
+            if line_before(source, span[0])[0][-1:] in (b",", b"("):  # inside a list
+                blank_directive(out, *span)
+            elif source.find(b"/*", *span) >= 0:  # a comment ends the body for the grammar
                 text = _COMMENT.sub(lambda m: _NOT_JOINT.sub(b" ", m[0]), match[0][1:])
                 out[span[0] : span[1]] = text
         elif kind == 5:  # a pragma may stand where no statement may
-            blank(out, *span)
+            blank_directive(out, *span)
         elif stack:
             stack[-1].append(span)
             if kind == 3:
@@ -81,11 +84,16 @@ def _groups(out: bytearray) -> list[Group]:
 
 
 def blank(out: bytearray, start: int, end: int) -> None:
-    """Blank a range, keeping its newlines."""
+    """Blank a range, keeping its newlines (and what continues a directive over them)."""
     if out.find(b"\n", start, end) < 0:
         out[start:end] = b" " * (end - start)
     else:
-        out[start:end] = _NOT_NEWLINE.sub(lambda m: b" " * len(m[0]), bytes(out[start:end]))
+        out[start:end] = _TO_BLANK.sub(lambda m: b" " * len(m[0]), bytes(out[start:end]))
+
+
+def blank_directive(out: bytearray, start: int, end: int) -> None:
+    """Blank a directive, its continuations included."""
+    out[start:end] = _NOT_NEWLINE.sub(b" ", bytes(out[start:end]))
 
 
 def statement_may_start(out: bytes | bytearray, at: int) -> bool:

@@ -70,8 +70,8 @@ def _comparison(match: re.Match[bytes]) -> bytes:
 
 
 def _any_type(match: re.Match[bytes]) -> bytes:
-    """``static_cast<R (T::*)(A)>`` → ``static_cast<T>``, with blanks."""
-    return b"static_cast<T" + _NOT_NEWLINE.sub(b" ", match[1])[1:] + b">"
+    """``static_cast<R (T::*)(A)>`` → ``static_cast<T>``, ``using X = R (T::*)(A);`` → ``using X = T;``, with blanks."""
+    return match[1] + b"T" + _NOT_NEWLINE.sub(b" ", match[2])[1:] + match[0][-1:]
 
 
 def _x_macro(match: re.Match[bytes]) -> bytes:
@@ -89,9 +89,14 @@ def _equal(match: re.Match[bytes]) -> bytes:
     return match[0].replace(b">=", b"==").replace(b">", b"<")
 
 
+_MEMBER_POINTER = rb"[\w:<>,*& \n]*\(\w[\w:]*::\*\)\([^()]*\)\s*(?:const)?\s*"
+
 _RULES: tuple[tuple[bytes, re.Pattern[bytes], Replacement], ...] = (
     # default argument `= {}`, `= {1, 2}`: the grammar wants a type before the braces
     (b"= {", re.compile(rb"= \{([^{}()\n;=]*)\}(?=\s*[,)])"), _braces_to_parens),
+    (b"={}", re.compile(rb"=\{\}(?=\s*[,)])"), lambda m: b"=0 "),
+    # a deleted function that is no member: the declaration is left
+    (b"delete;", re.compile(rb"(=\s*delete);"), _blank_group),
     # `decltype(x){0}` as a value: the grammar has decltype as a type only
     (b"decltype", re.compile(rb"decltype(\([\w.:>-]+(?:\(\))?\))\{([^{}\n]*)\}"), _decltype_value),
     # unnamed pointer template parameter with a default: `enable_if_t<…>* = nullptr>`
@@ -119,14 +124,15 @@ _RULES: tuple[tuple[bytes, re.Pattern[bytes], Replacement], ...] = (
     (b"enable_if", re.compile(rb"enable_if(?:_t)?<[^<>;{}()]*? (>=?) ?\w+(?=\s*[,>&])"), _comparison),
     # pointers to members
     (b"->*", re.compile(rb"->\*"), lambda m: b"-> "),
-    (b"::*)(", re.compile(rb"\([\w:<>,*& \n]*\(\w[\w:]*::\*\)\([^()]*\)\s*(?:const)?\s*\)(?=\s*&)"), _spaces),
-    (b"::*)(", re.compile(rb"static_cast<([\w:<>,*& \n]*\(\w[\w:]*::\*\)\([^()]*\)\s*(?:const)?\s*)>"), _any_type),
+    (b"::*)(", re.compile(rb"\(" + _MEMBER_POINTER + rb"\)(?=\s*&)"), _spaces),
+    (b"::*)(", re.compile(rb"(static_cast<)(" + _MEMBER_POINTER + rb")>"), _any_type),
+    (b"::*)(", re.compile(rb"(using \w+ = )(" + _MEMBER_POINTER + rb");"), _any_type),
     # `va_arg(list, type)`
     (b"va_arg(", re.compile(rb"va_arg\(\w+(,[^()\n]*)\)"), _blank_group),
     # `(throw x, y)`, `? throw x`
     (b"(throw ", re.compile(rb"\((throw )"), _blank_group),
     # macros without `;` that open a Python object (CPython's object.h)
-    (b"Object_HEAD", re.compile(rb"(\bPy(?:Var)?Object_HEAD(?:_INIT\([^()\n]*\))?)"), _blank_group),
+    (b"Object_HEAD", re.compile(rb"(\bPy(?:Var)?Object_HEAD(?:_INIT\((?:[^()\n]|\([^()\n]*\))*\))?)"), _blank_group),
     # placeholders of torchgen's code templates
     (b"${", re.compile(rb"\$\{\w*\}"), lambda m: b"_" * len(m[0])),
     # a list of enumerators or initialisers by macro: `#define X(n) n,`, `FORALL(X)`, `#undef X`

@@ -1,7 +1,7 @@
-"""Macro invocations that stand alone on their line as statements or declarations.
+"""Macro invocations that stand alone on their line as statements, declarations or elements of a list.
 
-* Without ``;`` they get one: in the blank or comment that follows, else in place of their newline, which then moves
-  back into the first blank between their arguments.
+* Without ``;`` they get one (``,`` in a list): in the blank or comment that follows, else in place of their newline,
+  which then moves back into the last blank between their arguments.
 * Arguments that are types or operators become identifiers of the same length: the invocation is then a call, where the
   grammar would see a declaration without a type.
 """
@@ -9,6 +9,8 @@
 from __future__ import annotations
 
 import re
+
+from pytrace.extract.normalise_conditionals import line_before
 
 _STRING = rb"\"[^\"\\\n]*(?:\\.[^\"\\\n]*)*\""
 _PLAIN = rb"[^()\"';{}\\]*"
@@ -21,12 +23,15 @@ def _parens(inner: bytes) -> bytes:
 
 #: A whole line, or several up to the one that ends with the ``)``. Braces end the attempt: what holds code is left.
 _INVOCATION = re.compile(
-    rb"\n[ \t]*[A-Z_][A-Z0-9_]{2,}(" + _parens(_parens(_parens(rb"\([^();{}\\]*\)"))) + rb")(;?)([ \t]*)(?=\n)"
+    rb"\n[ \t]*[A-Z_][A-Z0-9_]{2,}("
+    + _parens(_parens(_parens(rb"\([^();{}\\]*\)|\{[^(){};\\]*\}")))
+    + rb")(;?)([ \t]*)(?://[^\n]*)?(?=\n)"
 )
-_FOLLOWING = re.compile(rb"\s*(?:(//|/\*)|(?=[A-Za-z_~}#]|::|\[\[|\Z))")
+#: What a statement may follow; not ``(``, ``{``, ``:``, an operator: those continue a head or an expression.
+_FOLLOWING = re.compile(rb"(?:\s|//[^\n]*|/\*.*?\*/)*(?=[A-Za-z_~}#]|::|\[\[|\Z)", re.DOTALL)
 _TYPE_WORDS = rb"(?:const|unsigned|signed|void|int|float|double|bool|char|short|long|u?int\d+_t|size_t)\b"
 _MAY_HOLD_TYPE = re.compile(
-    rb"[(,]\s*(?:" + _TYPE_WORDS + rb"|[-<>=!+*/|&^%]+\s*[,)])|[\w>]\s*[*&]+\s*[,)]|\(\*?\)\s*\("
+    rb"[(,]\s*(?:" + _TYPE_WORDS + rb"|operator\b|[-<>=!+*/|&^%]+\s*[,)])|[\w>]\s*[*&]+\s*[,)]|\(\*?\)\s*\("
 )
 _TYPE = re.compile(
     rb"\s*(?:" + _TYPE_WORDS + rb"[^()\"]*"
@@ -38,40 +43,46 @@ _TYPE = re.compile(
 _CHECK = re.compile(rb"\s*(?:TORCH_(?:CHECK|INTERNAL|WARN)|EXPECT_|ASSERT_|AT_ASSERT|GRAPH_|LOG)")
 _NOT_WORD = re.compile(rb"[^\w\n]")
 _BRACKET_OR_COMMA = re.compile(rb"[(<\[{]|[)>\]}]|,")
-_SEMICOLON, _NEWLINE = 0x3B, 0x0A
+_COMMA, _SEMICOLON, _NEWLINE = 0x2C, 0x3B, 0x0A
 
 
 def rewrite(out: bytearray) -> None:
     """Rewrite, in place, the invocations of macros that stand alone."""
     source = bytes(out)
+    last, mark = -1, _SEMICOLON  # where the invocation before ends, and how it was ended
     for match in _INVOCATION.finditer(source):
         start, end = match.span(1)
         if source[match.start() - 1 : match.start()] == b"\\":  # the last line of a macro's body
             continue
-        following = None if match[2] else _FOLLOWING.match(source, match.end())
-        if not match[2] and following is None:  # a function's head, or a part of an expression
+        unfinished = not match[2]
+        if unfinished and not _FOLLOWING.match(source, match.end()):
             continue
         if not _CHECK.match(source, match.start()) and _MAY_HOLD_TYPE.search(source, start, end):
             _type_arguments(out, source, start + 1, end - 1)
-        if following is not None:
-            _terminate(out, source, start, end, match.end(3), following)
+        if unfinished:
+            if last < 0 or source[last : match.start()].strip():
+                before = line_before(source, match.start() + 1)[0][-1:]
+                mark = _COMMA if before in (b",", b"(") else _SEMICOLON
+            _terminate(out, source, start, end, match.end(3), mark)
+            last = match.end(3)
 
 
-def _terminate(out: bytearray, source: bytes, start: int, end: int, line_end: int, following: re.Match[bytes]) -> None:
-    """Put a ``;`` behind the invocation whose arguments are ``start:end``."""
-    if line_end > end:
-        out[end] = _SEMICOLON
-    elif following[1]:
-        at = following.start(1)
+def _terminate(out: bytearray, source: bytes, start: int, end: int, line_end: int, mark: int) -> None:
+    """Put ``mark`` behind the invocation whose arguments are ``start:end``; leave it when there is no room."""
+    at = end
+    while source[at : at + 1] == b"\n":
+        at += 1
+    following = source[at : at + 1]
+    if following in b" \t\r" and following:
+        out[at] = mark
+    elif following == b"/":
         if source[at + 2 : at + 3] not in b"\n":  # the comment gives up its first character
-            out[at : at + 3] = b";" + following[1]
-    elif following.end() - 1 > line_end and source[following.end() - 1] in b" \t":
-        out[following.end() - 1] = _SEMICOLON
-    else:
-        comma, quote = out.find(b", ", start, end), out.find(b'"', start, end)
-        if comma > 0 and (quote < 0 or comma < quote):
-            out[comma + 1] = _NEWLINE
-            out[end] = _SEMICOLON
+            out[at : at + 3] = bytes((mark,)) + source[at : at + 2]
+    elif source[line_end + 1 : line_end + 2] != b"#":
+        blank = out.rfind(b" ", start, end)
+        if blank > out.rfind(b'"', start, end):
+            out[blank] = _NEWLINE
+            out[line_end] = mark
 
 
 def _type_arguments(out: bytearray, source: bytes, start: int, end: int) -> None:
