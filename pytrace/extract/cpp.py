@@ -67,7 +67,7 @@ class Call(NamedTuple):
     """One thing that a function's body reaches for."""
 
     function: int  #: index into functions
-    kind: str  #: f call, m method call, k launch, n construction, r reference to a function, b binary operator, i index
+    kind: str  #: f call, m method call, k launch, n construction, r reference to a function, b binary operator, p printed, t template argument
     name: str  #: callee without template arguments
     line: int
     guard: str
@@ -620,6 +620,8 @@ class _Reader:
         templates = template_arguments(callee) if "<" in callee else ""
         name = squeeze(without_templates(callee)).removeprefix("::") if templates or " " in callee or "\n" in callee or callee[0] == ":" else callee
         if name in _QUIET_CALLS or name.startswith(_QUIET_PREFIXES):
+            if name.startswith("TORCH_") and "Tensor" in text[self.spans[owner][0] : self.spans[owner][2]]:
+                self._message(a_start, a_end, owner, start, guard, env, out)
             if _MAKE.match(name) and templates:
                 made = without_templates(templates)
                 self._add(out, owner, "n", made, start, guard, self._kinds(a_start, a_end, owner, guard, env, out), "", template_arguments(templates))
@@ -650,6 +652,15 @@ class _Reader:
         if templates:
             self._template_references(callee, owner, start, guard, env, out)
         self._add(out, owner, "f", name, start, guard, kinds, "", templates, raw)
+
+    def _message(self, start: int, end: int, owner: int, offset: int, guard: str, env: dict[str, str], out: list[Call]) -> None:
+        """Tensors among the parts of a TORCH_CHECK's message: they are printed."""
+        text = self.text[start:end]
+        for part in split_top(text)[1:]:
+            if part and part[0] != '"' and len(part) < 80:
+                kind = type_of(part, env)
+                if _may_be_tensor(kind):
+                    self._add(out, owner, "p", "operator<<", offset, guard, (), kind)
 
     def _launch(self, callee: str, offset: int, owner: int, guard: str, env: dict[str, str], out: list[Call]) -> None:
         name = without_templates(squeeze(callee)).strip("()& ")

@@ -13,7 +13,7 @@ def link(files: Mapping[str, tuple[str, Facts]], jobs: int = 1) -> Graph:
 
     ``files`` maps each path to its kind and facts; ``jobs`` is the number of processes that may be used.
     """
-    from pytrace.link import bindings, calls, dispatch, functions, generated, macros, operators, registrations, ufuncs
+    from pytrace.link import bindings, calls, dispatch, functions, generated, macros, operators, registrations, ufuncs, wrapped
     from pytrace.link.context import Context
 
     ctx = Context(dict(sorted(files.items())))
@@ -25,5 +25,6 @@ def link(files: Mapping[str, tuple[str, Facts]], jobs: int = 1) -> Graph:
     registrations.link(ctx)
     ufuncs.link(ctx)
     calls.link(ctx)
+    wrapped.link(ctx)
     bindings.link(ctx)
     return ctx.graph

@@ -10,6 +10,7 @@ template-argument  a call through a template parameter: see link/templates.py
 direct-dispatch    ``at::cpu::foo(…)``: the kernel of one dispatch key, without the dispatcher
 stub-call          a DispatchStub is called or handed on
 launch             ``kernel<<<…>>>`` or cudaLaunchKernel*
+message            a Tensor is printed in the message of a TORCH_CHECK
 reference          a function, kernel or functor is named as a value and handed on
 construct          an object is made: its constructor, and its ``operator()``
 """
@@ -120,6 +121,9 @@ class Resolver:
                 continue
             self.symbol = symbols[call[0]]  # type: ignore[index]
             if self.symbol.scope.startswith(LEAVES):
+                continue
+            if call[1] == "p":
+                self._printed(call)
                 continue
             handlers[str(call[1])](call)
         return self._unique(), self.lost, self.library_calls
@@ -233,7 +237,13 @@ class Resolver:
 
         Without ``at::`` the name may be anything (``isnan`` of a float): then the arguments must fit.
         """
-        chosen = self._overloads(bare, False, self._kinds(call[5]), qualified)  # type: ignore[arg-type]
+        kinds = self._kinds(call[5])  # type: ignore[arg-type]
+        if not qualified and (not kinds or (kinds[0] == "" and "Tensor" not in kinds)):
+            return False
+        chosen = self._overloads(bare, False, kinds, qualified)
+        if not chosen and qualified and kinds and "symint" in str(call[2]):
+            # at::symint::foo<T>(x, …) exists for methods as well (torchgen/gen.py: ComputeFunction)
+            chosen = self._overloads(bare, True, kinds[1:])
         if chosen:
             self._to_operators(chosen, "operator-call", call)
         return bool(chosen)
@@ -398,6 +408,13 @@ class Resolver:
         owners = self.functions.class_names(name, self.symbol.scope, self.path)
         if owners:
             self._made(owners, call)
+
+    def _printed(self, call: Sequence[object]) -> None:
+        """A Tensor in the message of ``TORCH_CHECK``: printed with ``operator<<`` (aten/src/ATen/core/Formatting.h)."""
+        kind = self.types.kind(str(call[6]), self.symbol.scope, self.path)
+        if kind in ("Tensor", "TensorList"):
+            symbols = [s for s in self.functions.by_name.get("at::operator<<", ()) if any("Tensor" in p[0] for p in s.parameters)]
+            self._to_symbols(symbols, "message", call)
 
     def _binary(self, call: Sequence[object]) -> None:
         mark: str = call[2]  # type: ignore[assignment]
