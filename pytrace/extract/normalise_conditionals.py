@@ -57,6 +57,7 @@ def _groups(out: bytearray) -> list[Group]:
     found: list[Group] = []
     stack: list[Group] = []
     source = bytes(out)
+    listed = -1  # where the last directive ends that stood inside a list
     first = _DIRECTIVE.match(b"\n" + source[:4000]) if source.lstrip(b" \t")[:1] == b"#" else None
     if first is not None and first[1]:
         found.append([(0, first.end() - 1)])
@@ -68,8 +69,11 @@ def _groups(out: bytearray) -> list[Group]:
             found.append([span])
             stack.append(found[-1])
         elif kind == 4:
-            if line_before(source, span[0])[0][-1:] in (b",", b"("):  # inside a list
+            if line_before(source, span[0])[0][-1:] in (b",", b"(") or (
+                listed >= 0 and b";" not in source[listed : span[0]]
+            ):  # inside a list, whose elements may be macro invocations without commas
                 blank_directive(out, *span)
+                listed = span[1]
             elif source.find(b"/*", *span) >= 0:  # a comment ends the body for the grammar
                 text = _COMMENT.sub(lambda m: _NOT_JOINT.sub(b" ", m[0]), match[0][1:])
                 out[span[0] : span[1]] = text

@@ -18,14 +18,14 @@ _PLAIN = rb"[^()\"';{}\\]*"
 
 def _parens(inner: bytes) -> bytes:
     """A pattern for ``(…)`` around plain text, strings and ``inner``; unrolled, so that it never backtracks far."""
-    return rb"\(" + _PLAIN + rb"(?:(?:" + _STRING + rb"|" + inner + rb")" + _PLAIN + rb")*\)"
+    return rb"\(" + _PLAIN + rb"(?:(?:" + _STRING + rb"|\{[^(){};\\]*\}|" + inner + rb")" + _PLAIN + rb")*\)"
 
 
 #: A whole line, or several up to the one that ends with the ``)``. Braces end the attempt: what holds code is left.
 _INVOCATION = re.compile(
     rb"\n[ \t]*[A-Z_][A-Z0-9_]{2,}("
-    + _parens(_parens(_parens(rb"\([^();{}\\]*\)|\{[^(){};\\]*\}")))
-    + rb")(;?)([ \t]*)(?://[^\n]*)?(?=\n)"
+    + _parens(_parens(_parens(rb"\([^();{}\\]*\)")))
+    + rb")([;,]?)([ \t]*)(?://[^\n]*)?(?=\n)"
 )
 #: What a statement may follow; not ``(``, ``{``, ``:``, an operator: those continue a head or an expression.
 _FOLLOWING = re.compile(rb"(?:\s|//[^\n]*|/\*.*?\*/)*(?=[A-Za-z_~}#]|::|\[\[|\Z)", re.DOTALL)
