@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import click
@@ -14,7 +15,7 @@ from click.testing import CliRunner
 from pytrace import __version__, errors
 from pytrace.cli import common
 from pytrace.cli.main import COMMANDS, main
-from tests.trees import command, run
+from tests.trees import command, make_tree, run
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -131,3 +132,23 @@ def test_a_closed_pipe_is_quiet() -> None:
     shell = f"{' '.join(command('--help'))} | true"
     done = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, env=environment, check=False)
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        ["op", "twice"],
+        ["op", "twice", "--format", "json"],
+        ["kernel", "twice_cpu", "--up"],
+        ["at", "aten/src/ATen/native/Twice.cpp:3"],
+        ["stats"],
+        ["sql", "SELECT count(*) FROM node"],
+    ],
+)
+def test_a_question_on_a_fresh_index_imports_nothing_heavy(question: list[str], tmp_path: Path) -> None:
+    root = make_tree(tmp_path / "tree")
+    time.sleep(0.03)
+    assert run("index", str(root)).returncode == 0
+    found = imported(*question, "--root", str(root))
+    assert "sqlite3" in found, "it did not even ask"
+    assert found.isdisjoint(set(HEAVY) - {"json"}), found & set(HEAVY)
