@@ -93,6 +93,11 @@ def _up(page: Page, answer: KernelAnswer, why: bool) -> None:
         )
         if answer.functors:
             page.paragraph(f"For example {', '.join(answer.functors)}.", "", "dim")
+        page.blank()
+        page.paragraph(f"{', '.join(answer.bases)}", "  ", "op")
+        if answer.stopped:
+            page.paragraph(answer.stopped, "", "warn")
+        return
     elif not count:
         page.add(("No operator reaches it, as far as the index can tell.", ""))
     else:
@@ -124,21 +129,28 @@ def reached(page: Page, entry: Reached, *, why: bool = False) -> None:
 
 
 def _path(page: Page, path: UpPath, why: bool) -> None:
-    """One path from the operator down to the thing asked about, one line a step."""
+    """One path from the operator down to the thing asked about, one line a step.
+
+    It ends where it joins a path that the page has shown already.
+    """
     refs = list(reversed(path.refs))
     vias = list(reversed(path.vias))
-    start = 1
     if len(refs) > len(vias) + 1:  # the operator stands above a formula, which begins the climb
         page.row([("backward ", "dim"), (refs[1].name, "formula")], refs[1].at, indent="  ", rest="  ")
         refs = refs[1:]
-    parent = refs[0]
-    for ref, via in zip(refs[start:], vias):
-        step = Step(ref, via)
-        spans = tree.head_spans(step, parent.file)
+    for place, via in enumerate(vias):
+        ref = refs[place + 1]
+        spans = tree.head_spans(Step(ref, via), refs[place].file)
+        below = ("path", *(f"{r.name} {r.at}" for r in refs[place + 1 :]))
+        known = below in page.told and place + 2 < len(refs)
+        if known:
+            spans.append(("  … as above", "dim"))
+        page.told.add(below)
         page.row(spans, ref.at, indent="  ", rest="  ", guard=compact(via.guard))
         if why:
             page.row([(f"why: {via.rule}", "dim")], via.at, indent="      ", rest="  ")
-        parent = ref
+        if known:
+            break
 
 
 def render_at(page: Page, answer: AtAnswer, *, why: bool = False) -> None:

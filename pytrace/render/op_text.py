@@ -125,12 +125,14 @@ def _paths(page: Page, answer: OpAnswer, why: bool) -> None:
     if not answer.paths:
         return
     page.heading("Paths")
-    for path in drawn:
+    for number, path in enumerate(drawn):
+        if number:
+            page.blank()
         owner = path.op.rpartition("::")[2]
         tree.draw(page, path.tree, key=f"{', '.join(path.keys)} ({owner})", why=why, indent="")
     for path in bare:
         owner = path.op.rpartition("::")[2]
-        state = {"seen": "shown above", "cut": "not opened, --limit", "": "calls nothing else worth telling"}.get(
+        state = {"seen": "see above", "cut": "not opened, --limit", "": "calls nothing else worth telling"}.get(
             path.tree.state, ""
         )
         spans: list[Span] = [(f"{', '.join(path.keys)} ({owner})  ", "key"), (tree.short(path.tree.ref), "function")]

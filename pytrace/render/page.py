@@ -29,8 +29,6 @@ _CODES = {
     "warn": "31",
 }
 _GAP = 2
-#: Columns left for a name before its place goes to a line of its own.
-_LEAST_LEFT = 18
 
 
 def printable(text: str) -> str:
@@ -62,6 +60,7 @@ class Page:
         self.colour = colour
         self.root = root
         self.lines: list[list[Span]] = []
+        self.told: set[tuple[str, ...]] = set()  #: what the page has shown in full: trees, paths
 
     def text(self) -> str:
         """All lines."""
@@ -151,16 +150,20 @@ class Page:
             self.add((tail, "dim"), (piece, role))
 
     def _folded(self, spans: list[Span], tail: str) -> None:
-        """A line too long for the page, broken where a span ends or, at worst, inside one."""
+        """A line too long for the page, broken at a blank where there is one, else where it is full."""
         line: list[Span] = []
         used = 0
         for span in spans:
             text, role = span[0], span[1]
-            while used + len(text) > self.width and len(text) > _LEAST_LEFT:
+            while used + len(text) > self.width:
                 room = self.width - used
-                if room > _LEAST_LEFT:
-                    line.append((text[:room], role))
-                    text = text[room:]
+                cut = text.rfind(" ", 0, room + 1)
+                if cut <= 0 and used > len(tail) and len(text) <= self.width - len(tail):
+                    cut = 0
+                elif cut <= 0:
+                    cut = room
+                line.append((text[:cut], role))
+                text = text[cut:].lstrip(" ")
                 self.lines.append(line)
                 line, used = [(tail, "dim")], len(tail)
             line.append((text, role, *span[2:]))

@@ -66,7 +66,7 @@ def _children(page: Page, step: Step, bars: str, why: bool) -> None:
         head = bars + ("└─ " if last else "├─ ")
         rest = bars + ("   " if last else "│  ")
         if isinstance(entry, Folded):
-            _folded(page, entry, head, rest)
+            _folded(page, entry, head)
         elif len(entry) > 1:
             _together(page, entry, head, rest, step.ref.file)
         else:
@@ -95,6 +95,7 @@ def _guard(step: Step) -> str:
 
 def _line(page: Page, step: Step, head: str, rest: str, *, parent_file: str, key: str = "", why: bool) -> None:
     spans = head_spans(step, parent_file, key)
+    spans.append((_state(page, step), "dim"))
     bars = rest + ("│" if step.steps or step.folded else " ")
     place = step.ref.at
     if step.ref.kind == "op" and step.via is not None and step.via.file and page.width < _WIDE:
@@ -102,6 +103,18 @@ def _line(page: Page, step: Step, head: str, rest: str, *, parent_file: str, key
     page.row(spans, place, indent=head, rest=bars, guard=compact(_guard(step)))
     if why and step.via is not None:
         _evidence(page, step.via, bars)
+
+
+def _state(page: Page, step: Step) -> str:
+    """What to say of a step that is not opened here."""
+    name = (step.ref.kind, step.ref.name, step.ref.at)
+    if step.steps or step.folded:
+        page.told.add(name)
+    if step.state == "cut":
+        return "  …"
+    if step.state == "seen":
+        return "  (see above)" if name in page.told else "  (see below)"
+    return ""
 
 
 def head_spans(step: Step, parent_file: str = "", key: str = "") -> list[Span]:
@@ -122,18 +135,12 @@ def head_spans(step: Step, parent_file: str = "", key: str = "") -> list[Span]:
         spans.append((f"  one of {via.candidates}", "warn"))
     if step.ref.note:
         spans.append((f"  {step.ref.note}", "dim"))
-    if _STATES.get(step.state):
-        spans.append((f"  {_STATES[step.state]}", "dim"))
     return spans
 
 
 def key_text(keys: str) -> str:
     """Dispatch keys as they are shown; the CPU's capabilities are one device."""
     return ", ".join(dict.fromkeys("CPU" if key in CPU_CAPABILITIES else key for key in keys.split(", ")))
-
-
-#: How a step that is not opened says so.
-_STATES = {"seen": "(shown above or below)", "closed": "", "cut": "…"}
 
 
 def _call_site(via: Via, parent_file: str) -> list[Span]:
@@ -187,15 +194,16 @@ def _together(page: Page, steps: list[Step], head: str, rest: str, parent_file: 
     page.add(*line)
 
 
-def _folded(page: Page, entry: Folded, head: str, rest: str, most: int = 5) -> None:
-    """One dim line for what was left out, with the first names."""
+def _folded(page: Page, entry: Folded, head: str) -> None:
+    """One dim line for what was left out: as many names as fit, and how many more."""
     names = [name.removeprefix("at::native::").removeprefix("aten::") for name in entry.names]
-    shown = ", ".join(names[:most])
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    text = f"… {_WHY.get(entry.why, entry.why)}: {shown}{more}"
+    text = f"… {_WHY.get(entry.why, entry.why)}: "
     room = page.width - len(head)
-    if len(text) > room:
-        count = f"… {len(names)} more {_WHY.get(entry.why, entry.why)}: "
-        text = count + ", ".join(names)
-        text = text[: room - 1].rstrip(", ") + "…"
-    page.add((head, "dim"), (text, "dim"))
+    for place, name in enumerate(names):
+        more = f" +{len(names) - place - 1}" if place < len(names) - 1 else ""
+        piece = f", {name}" if place else name
+        if place and len(text) + len(piece) + len(more) > room:
+            text += f" +{len(names) - place}"
+            break
+        text += piece
+    page.add((head, "dim"), (text if len(text) <= room else f"{text[: room - 1]}…", "dim"))

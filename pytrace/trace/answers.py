@@ -23,8 +23,8 @@ class Ref:
 
     @property
     def at(self) -> str:
-        """``path:line`` or ""."""
-        return f"{self.file}:{self.line}" if self.file else ""
+        """``path:line``, ``path`` when no line is known, or ""."""
+        return f"{self.file}:{self.line}" if self.file and self.line else self.file
 
 
 @dataclass(eq=False, repr=False)
@@ -227,6 +227,7 @@ class KernelAnswer:
     up: list[Reached]
     operators: int = 0  #: how many operators reach it (in full, also when ``up`` was cut)
     generic: bool = False
+    bases: list[str] = field(default_factory=list)  #: for a generic kernel: the base names of all operators
     asked_up: bool = False
     functors: list[str] = field(default_factory=list)  #: for a generic kernel: examples of what it is instantiated with
     stopped: str = ""  #: an honest sentence when the walk was bounded

@@ -61,9 +61,8 @@ def _draw(store: Store, starts: list[Node], levels: int, limit: int) -> list[Ste
                 if edge.line != told.line and edge.line not in told.lines:
                     told.lines.append(edge.line)
                 continue
-            below = known[edge.dst, edge.guard] = Step(ref(end), via(edge))
-            if end.kind == NodeKind.BINDING:
-                below.ref.note = python_side.binding_note(end)
+            told_end = python_side.binding(end) if end.kind == NodeKind.BINDING else ref(end)
+            below = known[edge.dst, edge.guard] = Step(told_end, via(edge))
             step.steps.append(below)
             lines += 1
             if end.kind != NodeKind.OP:

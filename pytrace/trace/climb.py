@@ -25,6 +25,8 @@ UP = (
     EdgeKind.DISPATCHES,
 )
 _MAX_NODES = 30_000
+#: So many ways from one entry are compared; what is beyond is not counted either.
+_MAX_WAYS = 200
 #: A node, and the device that the way to it implies ("" for any).
 State = tuple[int, str]
 
@@ -91,9 +93,13 @@ class Climb:
         return (edge.src, "" if node.kind in (NodeKind.OP, NodeKind.FORMULA) else device)
 
     def paths(self, end: int, limit: int) -> tuple[list[UpPath], int]:
-        """The shortest ways from ``end`` down to a seed, at least one for each function it dispatches to."""
+        """The shortest ways from ``end`` down to a seed, at least one for each function it dispatches to.
+
+        Ways through the same names (overloads, specialisations) are told once. Returns the ways and how many of
+        other names were left out, counted up to a bound.
+        """
         ways: list[list[Edge]] = []
-        total = 0
+        told: set[tuple[str, ...]] = set()
         entries: dict[State, Edge] = {}
         keys: dict[State, list[str]] = {}
         for edge, state in sorted(self.down[end, ""], key=lambda entry: self.distance[entry[1]]):
@@ -101,16 +107,19 @@ class Climb:
             if edge.key not in keys.setdefault(state, []):
                 keys[state].append(edge.key)
         for state, entry in entries.items():
-            entry = entry._replace(key=", ".join(keys[state]))
-            total += self._count(state, {})
-            todo = [([entry], state)]
-            while todo and len(ways) < limit:
+            todo = [([entry._replace(key=", ".join(keys[state]))], state)]
+            looked_at = 0
+            while todo and looked_at < _MAX_WAYS:
                 way, here = todo.pop()
-                if self.distance[here] == 0:
-                    ways.append(way)
+                if self.distance[here] > 0:
+                    todo += [([*way, edge], below) for edge, below in reversed(self._nearer(here))]
                     continue
-                todo += [([*way, edge], below) for edge, below in reversed(self._nearer(here))]
-        return [self._told(way) for way in ways], max(0, total - len(ways))
+                looked_at += 1
+                names = tuple(self.nodes[edge.dst].name for edge in way)
+                if names not in told:
+                    told.add(names)
+                    ways.append(way)
+        return [self._told(way) for way in ways[:limit]], max(0, len(ways) - limit)
 
     def _nearer(self, state: State) -> list[tuple[Edge, State]]:
         """Edges that lead one step nearer to a seed, one for each end."""
@@ -120,14 +129,6 @@ class Climb:
             if self.distance[below] == nearer:
                 found.setdefault(below, edge)
         return [(edge, below) for below, edge in found.items()]
-
-    def _count(self, state: State, known: dict[State, int]) -> int:
-        """How many shortest ways lead from here to a seed (told as a number, never listed in full)."""
-        if self.distance[state] == 0:
-            return 1
-        if state not in known:
-            known[state] = min(1000, sum(self._count(below, known) for _, below in self._nearer(state)))
-        return known[state]
 
     def _told(self, way: list[Edge]) -> UpPath:
         upward = list(reversed(way))

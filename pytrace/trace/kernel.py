@@ -48,10 +48,11 @@ def answer(
         return result
     climb = Climb(store, nodes)
     reached, overloads = _families(store, _operators(store, climb))
-    bases = {node.bare.rstrip("_") for node, _ in reached}
+    bases = sorted({node.bare.rstrip("_") for node, _ in reached})
     result.operators = len(reached)
     result.generic = len(bases) > GENERIC
     if result.generic:
+        result.bases = bases
         result.functors = _functors(store, climb)
     kept = reached[:limit] if limit else reached
     result.up = [_told(climb, node, end, paths) for node, end in kept]

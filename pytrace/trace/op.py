@@ -118,13 +118,19 @@ def _paths(walker: Walker, ops: list[Node], known: dict[int, list[TableRow]], de
                 keys.append(row.key)
             if row.owner.name not in owners:
                 owners.append(row.owner.name)
-    picked = sorted(paths.values(), key=lambda path: path[0].key.startswith("Composite"))
+    picked = sorted(paths.values(), key=lambda path: _place(path[0]))
     roots: list[tuple[Node, Via | None, frozenset[str]]] = []
     for row, keys, _ in picked:
         serving = {device_of(key) for key in keys}
         roots.append((row.function, via(row.edge), wanted or frozenset(serving if "" not in serving else ())))
     trees = walker.draw(roots)
     return [Path(owners[0], keys, tree) for (_, keys, owners), tree in zip(picked, trees)]
+
+
+def _place(row: TableRow) -> tuple[bool, bool]:
+    """Backends' own kernels before composite ones, and of these the functional before the out= variant."""
+    composite = row.key.startswith("Composite")
+    return (composite, composite and row.owner.attrs.get("kind") == "out")
 
 
 def _dtypes(paths: list[Path]) -> list[Dtypes]:

@@ -142,22 +142,16 @@ def _name(nodes: dict[int, Node], came: dict[int, tuple[int, Edge]], node_id: in
         through.append(nodes[edge.dst].name)
         edge = came[edge.dst][1]
     node = nodes[node_id]
+    return PythonName(binding(node) if node.kind == NodeKind.BINDING else ref(node), through, via(first))
+
+
+def binding(node: Node) -> Ref:
+    """A binding as it is told: where its code comes from, the line of a method table or the template."""
     told = ref(node)
-    if node.kind == NodeKind.BINDING:
-        told.note = binding_note(node)
-    return PythonName(told, through, via(first))
-
-
-def binding_note(node: Node) -> str:
-    """Where the code of a binding comes from: the generated file and its template, or a hand-written table."""
     holds = str(node.attrs.get("holds") or "")
-    if not holds:
-        return "hand-written" if node.file else ""
-    template = str(node.attrs.get("template") or "")
-    made = f"generated into {holds.rpartition('/')[2]}"
-    return f"{made} from {template}" if template else made
-
-
-def refs(names: Iterable[PythonName]) -> list[Ref]:
-    """Only the nodes."""
-    return [name.ref for name in names]
+    if holds:
+        told.note = f"generated into {holds.rpartition('/')[2]}"
+        told.file = told.file or str(node.attrs.get("template") or "")
+    elif node.file:
+        told.note = "hand-written"
+    return told

@@ -122,7 +122,7 @@ def _generic(operators: int) -> str:
 def test_a_generic_kernel_says_so(tmp_path: Path) -> None:
     many = store(tmp_path, _generic(40))
     answer = ask(many, "driver", limit=5)
-    assert (answer.generic, answer.operators, len(answer.up)) == (True, 40, 5)
+    assert (answer.generic, answer.operators, len(answer.up), len(answer.bases)) == (True, 40, 5, 40)
     assert answer.functors[0] == "at::native::Functor0"
     one = ask(many, "Functor7")
     assert (one.generic, [r.op.name for r in one.up]) == (False, ["aten::op7"])
