@@ -13,7 +13,20 @@ def link(files: Mapping[str, tuple[str, Facts]], jobs: int = 1) -> Graph:
 
     ``files`` maps each path to its kind and facts; ``jobs`` is the number of processes that may be used.
     """
-    from pytrace.link import bindings, calls, dispatch, functions, generated, macros, operators, registrations, ufuncs, wrapped
+    from pytrace.link import (
+        bindings,
+        calls,
+        dispatch,
+        functions,
+        generated,
+        macros,
+        operators,
+        python,
+        python_registrations,
+        registrations,
+        ufuncs,
+        wrapped,
+    )
     from pytrace.link.context import Context
 
     ctx = Context(dict(sorted(files.items())))
@@ -27,4 +40,6 @@ def link(files: Mapping[str, tuple[str, Facts]], jobs: int = 1) -> Graph:
     calls.link(ctx)
     wrapped.link(ctx)
     bindings.link(ctx)
+    python.link(ctx)
+    python_registrations.link(ctx)
     return ctx.graph
