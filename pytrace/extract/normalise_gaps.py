@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from pytrace.extract.normalise_conditionals import blank, line_before
 
+_CAPTURE = re.compile(rb"(\w+)(?:\{[^{}]*\}|\((?:[^()]|\([^()]*\))*\))")
 _NOT_NEWLINE = re.compile(rb"[^\n]")
 Replacement = Callable[[re.Match[bytes]], bytes]
 
@@ -74,6 +75,14 @@ def _any_type(match: re.Match[bytes]) -> bytes:
     return match[1] + b"T" + _NOT_NEWLINE.sub(b" ", match[2])[1:] + match[0][-1:]
 
 
+def _captures(match: re.Match[bytes]) -> bytes:
+    """``[x{a}, y(b)]`` → ``[x=a , y=b ]``; a subscript stays."""
+    before = match.string[match.start() - 1 : match.start()]
+    if before.isalnum() or before in (b"_", b")", b"]"):
+        return match[0]
+    return b"[" + _CAPTURE.sub(lambda m: m[1] + b"=" + m[0][len(m[1]) + 1 : -1] + b" ", match[1]) + b"]"
+
+
 def _x_macro(match: re.Match[bytes]) -> bytes:
     """Blank the three lines inside braces that hold no statements."""
     line, start = line_before(match.string, match.start())
@@ -127,6 +136,14 @@ _RULES: tuple[tuple[bytes, re.Pattern[bytes], Replacement], ...] = (
     (b"::*)(", re.compile(rb"\(" + _MEMBER_POINTER + rb"\)(?=\s*&)"), _spaces),
     (b"::*)(", re.compile(rb"(static_cast<)(" + _MEMBER_POINTER + rb")>"), _any_type),
     (b"::*)(", re.compile(rb"(using \w+ = )(" + _MEMBER_POINTER + rb");"), _any_type),
+    # a function type with templates: too many readings for the parser, in some places
+    (b".typed<", re.compile(rb"(\.typed<)([^;{}]*?)>(?=\(\))"), _any_type),
+    # captures with initialisers in braces or parentheses
+    (
+        b"](",
+        re.compile(rb"\[((?:[&=\w, \n]*\w(?:\{[^{}]*\}|\((?:[^()]|\([^()]*\))*\)))+[&\w, \n]*)\](?=\()"),
+        _captures,
+    ),
     # `va_arg(list, type)`
     (b"va_arg(", re.compile(rb"va_arg\(\w+(,[^()\n]*)\)"), _blank_group),
     # `(throw x, y)`, `? throw x`
