@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from tree_sitter import Node, Tree
@@ -66,6 +67,7 @@ class _File:
             for name in self._defines(node, kind):
                 self.defined.setdefault(name, []).append(index)
         new = [i for i, (node, kind) in enumerate(self.nodes) if kind not in _IMPORTS and self._relevant(node, kind)]
+        new = sorted({*new, *self._uses_of_factories(new)})
         seen: set[str] = set()
         for _ in range(_ROUNDS):
             made = self._compile(new)
@@ -90,7 +92,8 @@ class _File:
 
     def _lines_register(self, first: int, last: int) -> bool:
         starts = self._line_starts
-        return bool(_REGISTERS.search(self.source, starts[first - 1], starts[min(last, len(starts) - 1)]))
+        start, end = starts[first - 1], starts[min(last, len(starts) - 1)]
+        return bool(_REGISTERS.search(self.source, start, end)) or self.source.find(b"yield ", start, end) >= 0
 
     def _defines(self, node: Node, kind: str) -> Iterable[str]:
         if kind == "expression_statement":
@@ -115,6 +118,22 @@ class _File:
                 return True
             end = head
         return bool(_RELEVANT.search(self.source, start, end))
+
+    def _uses_of_factories(self, indexes: list[int]) -> Iterator[int]:
+        """The top-level nodes that use a function which registers something, whatever its name."""
+        kept = set(indexes)
+        names = [
+            re.escape(name.encode())
+            for name, where in self.defined.items()
+            if kept.intersection(where) and self.nodes[where[-1]][1] == "function_definition"
+        ]
+        if not names:
+            return
+        starts = [node.start_byte for node, _ in self.nodes]
+        for found in re.finditer(rb"\b(?:" + b"|".join(names) + rb")\s*\(", self.source):
+            index = bisect_right(starts, found.start()) - 1
+            if index >= 0 and self.nodes[index][1] not in _DEFINITIONS:
+                yield index
 
     # -- compiling -----------------------------------------------------------------------------------------------
 
@@ -163,7 +182,7 @@ class _File:
         if body is None:
             return text
         start = body.start_byte - node.start_byte
-        if _REGISTERS.search(text, start) or _MADE.search(text, max(start - 1, len(text) - 200)):
+        if _REGISTERS.search(text, start) or b"yield " in text or _MADE.search(text, max(start - 1, len(text) - 200)):
             return text
         # `(` … `)` keeps the end of the function at its line.
         return text[:start] + b"(" + b"\n" * text.count(b"\n", start) + b"0)"

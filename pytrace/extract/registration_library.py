@@ -24,7 +24,7 @@ _BRACE = re.compile(rb"(?:\s|//[^\n]*\n|/\*.*?\*/)*\{", re.S)
 _CALL = (
     rb'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|^[ \t]*#[^\n\\]*(?:\\.[^\n\\]*)*'
     rb"|\b(?P<library>%s)\s*\.\s*(?P<method>\w+)\s*(?:<[^;(){}]*>\s*)?\("
-    rb"|\b(?P<macro>[A-Z_][A-Z0-9_]{2,})\s*\("
+    rb"|\b(?P<macro>_*[A-Z][A-Z0-9_]*)\s*\("
 )
 _SELECTIVE = re.compile(rb"(?:TORCH_SELECTIVE_NAME|TORCH_SELECTIVE_SCHEMA|(?:torch::)?schema)\s*(?=\()")
 _TAGS = re.compile(r"(?:at::)?Tag::(\w+)")
