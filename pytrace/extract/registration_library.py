@@ -26,6 +26,7 @@ _CALL = (
     rb"|\b(?P<library>%s)\s*\.\s*(?P<method>\w+)\s*(?:<[^;(){}]*>\s*)?\("
     rb"|\b(?P<macro>_*[A-Z][A-Z0-9_]*)\s*\("
 )
+_OPERATOR = re.compile(rb"\.op\s*\(")
 _SELECTIVE = re.compile(rb"(?:TORCH_SELECTIVE_NAME|TORCH_SELECTIVE_SCHEMA|(?:torch::)?schema)\s*(?=\()")
 _TAGS = re.compile(r"(?:at::)?Tag::(\w+)")
 
@@ -47,7 +48,7 @@ class LibraryCall(NamedTuple):
 
     line: int
     below: int  #: lines below the line of the block
-    what: str  #: ``def``, ``impl``, ``fallback``, or ``macro``
+    what: str  #: ``def``, ``impl``, ``fallback``, ``op`` (``RegisterOperators().op``), or ``macro``
     namespace: str
     key: str
     name: str  #: schema of a def, operator of an impl; "" when it is no literal; name of a macro
@@ -65,7 +66,8 @@ def extract_libraries(tree: Tree, source: bytes) -> Facts:
 
     ``libraries``: rows of LibraryBlock; ``library_calls``: rows of LibraryCall.
     """
-    if b"TORCH_LIBRARY" not in source:
+    old = b"RegisterOperators()" in source
+    if not old and b"TORCH_LIBRARY" not in source:
         return {}
     blocks: list[tuple[object, ...]] = []
     rows: list[tuple[object, ...]] = []
@@ -90,12 +92,28 @@ def extract_libraries(tree: Tree, source: bytes) -> Facts:
         )
         rows += calls(source, Span(brace.end(), stop - 1), block, texts[-1], lines.of, guards.at)
         blocks.append(tuple(block._replace(end_line=lines.of(stop))))
+    if old:
+        rows += _operators(tree, source, lines, guards)
     facts: Facts = {}
     if blocks:
         facts["libraries"] = blocks
     if rows:
         facts["library_calls"] = rows
     return facts
+
+
+def _operators(tree: Tree, source: bytes, lines: Lines, guards: PreprocessorGuards) -> Iterator[tuple[object, ...]]:
+    """The old way, ``RegisterOperators().op("ns::name(…) -> …", &f)``: each call is a block of its own."""
+    for match in _OPERATOR.finditer(source):
+        spans, end = arguments(source, match.end() - 1)
+        scope = place(tree, match.start())
+        name = _name(source[slice(*spans[0])]) if spans else None
+        if scope is None or name is None or "::" not in name:
+            continue
+        line = lines.of(match.start())
+        block = LibraryBlock(line, "def", "", "", scope, "", line)
+        common = (scope, guards.at(match.start()))
+        yield from _call(source, "op", spans, block, line, common, lines.of(end) - line)
 
 
 def calls(

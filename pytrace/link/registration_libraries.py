@@ -40,7 +40,8 @@ _LONGEST = 240
 def link_libraries(ctx: Context) -> None:
     """Add the operators that blocks define, ``dispatches`` edges for what they register, and fallbacks.
 
-    Rules: ``torch-library-impl`` and ``torch-library-def``; ``fallthrough`` for a kernel that passes the call on.
+    Rules: ``torch-library-impl``, ``torch-library-def``, ``torch-library-op`` (the old ``RegisterOperators().op``);
+    ``fallthrough`` for a kernel that passes the call on.
     Edge attrs: ``block`` (line of the block: what ``torch._C._dispatch_dump`` shows), ``macro`` when a macro call in
     the block made it, ``how`` (``boxed``, ``lambda``, ``plumbing``, …), ``as`` (the expression, if it says more),
     ``policy`` (of autocast).
@@ -52,7 +53,7 @@ def link_libraries(ctx: Context) -> None:
     ]
     for path, rows in found:
         for call, _macro in rows:
-            if call.what == "def":
+            if call.what in ("def", "op"):
                 _define(ctx, path, call)
     for path, rows in found:
         for call, macro in rows:

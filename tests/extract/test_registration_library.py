@@ -90,6 +90,14 @@ def test_lambda_has_lines() -> None:
     assert (call.how, call.lines) == ("lambda", 3)
 
 
+def test_register_operators() -> None:
+    text = 'static auto r = torch::RegisterOperators()\n  .op("t::f(Tensor x) -> Tensor", &f)\n  .op("t::g", &a::g);\n'
+    assert [(c.line, c.what, c.name, c.target) for c in calls(text)] == [
+        (2, "op", "t::f(Tensor x) -> Tensor", "f"),
+        (3, "op", "t::g", "a::g"),
+    ]
+
+
 def test_blocks() -> None:
     text = (
         "namespace a {\nTORCH_LIBRARY(q, lib) {\n}\n"
