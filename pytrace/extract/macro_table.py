@@ -22,6 +22,10 @@ class Action:
     BLANK_ARGS = "blank-args"  #: keep the word and its parentheses, blank the arguments
     SEPARATE = "separate"  #: behind a ``)``: a comma takes the blank before it
     UNWRAP = "unwrap"  #: ``NAME(x)`` becomes ``x``
+    CODE = "code"  #: ``NAME(jiterator_code(code), string)`` becomes ``code``
+    LOOP = "loop"  #: ``NAME(i, n) {`` becomes ``while (i, n) {``
+    CATCH = "catch"  #: ``NAME(statement)`` becomes ``catch (...) {}``
+    STRUCT = "struct"  #: ``NAME(…)`` becomes ``struct``
     FIELD = "field"  #: ``NAME(type, name)`` becomes ``type  name``
     NONE = ""  #: leave it alone
 
@@ -59,6 +63,8 @@ ROWS: tuple[Row, ...] = (
     Row("FORCE_INLINE_APPLE", Action.BLANK, "inline, c10/util/complex.h"),
     Row("UINT128_CONSTEXPR", Action.BLANK, "constexpr, c10/util/int128.h"),
     Row("UNUSED", Action.ATTRIBUTE, "__attribute__((unused)), torch/csrc/autograd/profiler_kineto.cpp"),
+    Row("FLATBUFFERS_MANUALLY_ALIGNED_STRUCT", Action.STRUCT, "an aligned struct, flatbuffers/base.h"),
+    Row("FLATBUFFERS_FINAL_CLASS", Action.BLANK, "final, flatbuffers/base.h"),
     Row("NLOHMANN_JSON_NAMESPACE_BEGIN", Action.BLANK, "opens a namespace, nlohmann/json.hpp"),
     Row("NLOHMANN_JSON_NAMESPACE_END", Action.BLANK, "closes it, nlohmann/json.hpp"),
     Row("TORCH_FORMAT_FUNC", Action.BLANK_CALL, "format attribute, torch/csrc/Exceptions.h"),
@@ -90,6 +96,9 @@ ROWS: tuple[Row, ...] = (
     Row("C10_DEPRECATED", Action.BLANK, "[[deprecated]], c10/util/Deprecated.h"),
     Row("C10_DEPRECATED_MESSAGE", Action.BLANK_CALL, "[[deprecated(…)]], c10/util/Deprecated.h"),
     Row("PYTORCH_QNNP_ALIGN", Action.BLANK_CALL, "alignment, qnnpack's common.h"),
+    Row("CATCH_ALL_ERRORS", Action.CATCH, "catch clauses, torch/csrc/Exceptions.h"),
+    Row("CATCH_CORE_ERRORS", Action.CATCH, "catch clauses, torch/csrc/Exceptions.h"),
+    Row("CATCH_TH_ERRORS", Action.CATCH, "catch clauses, torch/csrc/Exceptions.h"),
     # transparent
     Row("AT_WRAP", Action.UNWRAP, "its arguments, aten/src/ATen/Dispatch_v2.h"),
     Row("NO_ROCM", Action.UNWRAP, "its argument on CUDA, aten/src/ATen/cuda/cub.cuh"),
@@ -105,7 +114,7 @@ ROWS: tuple[Row, ...] = (
 BY_NAME: dict[bytes, Row] = {row.name.encode(): row for row in ROWS}
 
 #: Words that are not ALL_CAPS; they are searched one by one, so there are few.
-BLANK_WORDS: tuple[tuple[bytes, str, str], ...] = (
+OTHER_WORDS: tuple[tuple[bytes, str, str], ...] = (
     (b"__declspec", Action.BLANK_CALL, "attribute of MSVC"),
     (b"__MATH_FUNCTIONS_DECL__", Action.BLANK, "inline __device__, c10/cuda/CUDAMathCompat.h"),
     (b"__at_align__", Action.BLANK, "alignment of a buffer, aten/src/ATen/cpu/vec/vec_base.h"),
@@ -113,7 +122,11 @@ BLANK_WORDS: tuple[tuple[bytes, str, str], ...] = (
     (b"__attribute__", Action.BLANK_CALL, "GNU attribute; the grammar knows it in some places only"),
     (b"__align__", Action.BLANK_CALL, "CUDA alignment"),
     (b"jiterator_stringify", Action.BLANK_ARGS, "its argument is source text, aten/src/ATen/native/cuda/jit_utils.h"),
-    (b"jiterator_also_stringify_as", Action.BLANK_ARGS, "its argument is source text and code"),
+    (
+        b"jiterator_also_stringify_as",
+        Action.CODE,
+        "its argument is code and source text, aten/src/ATen/jiterator_macros.h",
+    ),
 )
 
 #: Macros of these endings are attributes in every project that PyTorch is made of: visibility (``TORCH_API``),
@@ -133,6 +146,8 @@ def action(word: bytes) -> str:
     row = BY_NAME.get(word)
     if row is not None:
         return row.action
+    if b"KERNEL_LOOP" in word:  # CUDA_KERNEL_LOOP(i, n) {…}, c10/cuda and aten/src/ATen/cuda/detail/KernelUtils.h
+        return Action.LOOP
     if b"_DISPATCH_CASE" in word:  # AT_DISPATCH_SWITCH(type, name, AT_DISPATCH_CASE(…) AT_DISPATCH_CASE(…))
         return Action.SEPARATE
     return Action.ATTRIBUTE if ATTRIBUTE_SUFFIX.fullmatch(word) else Action.NONE

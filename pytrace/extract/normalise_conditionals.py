@@ -44,9 +44,10 @@ def rewrite(out: bytearray) -> None:
         placement = _placement(out, group)
         if placement == _STAYS:
             continue
+        dead = _ZERO.match(out, *group[0])
         for start, end in group:
             blank_directive(out, start, end)
-        if _ZERO.match(out, *group[0]):  # dead, and perhaps no code at all
+        if dead:  # and perhaps no code at all
             blank(out, group[0][1], group[1][0])
         elif placement == _FIRST:
             blank(out, group[1][1], group[-1][0])

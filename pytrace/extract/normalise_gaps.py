@@ -151,6 +151,7 @@ _RULES: tuple[tuple[bytes, re.Pattern[bytes], Replacement], ...] = (
     # macros without `;` that open a Python object (CPython's object.h)
     (b"Object_HEAD", re.compile(rb"(\bPy(?:Var)?Object_HEAD(?:_INIT\((?:[^()\n]|\([^()\n]*\))*\))?)"), _blank_group),
     # placeholders of torchgen's code templates
+    (b"${", re.compile(rb"(?<=\n)[ \t]*\$\{\w*\}(?=[ \t]*\n)"), _spaces),
     (b"${", re.compile(rb"\$\{\w*\}"), lambda m: b"_" * len(m[0])),
     # a list of enumerators or initialisers by macro: `#define X(n) n,`, `FORALL(X)`, `#undef X`
     (b"#undef ", re.compile(rb"\n[ \t]*#define (\w+)\(.*(?:\\\n.*)*\s*\w+\(\1\b[^()\n]*\),?\s*#undef \1\b"), _x_macro),
