@@ -40,6 +40,9 @@ class EdgeKind:
     """Kinds of edges: source kind -> destination kind, and what ``key`` holds."""
 
     CALLS = "calls"  #: function -> function; python -> python | binding; formula -> function
+    #: function -> function: through a virtual method or a template parameter, one of N. Who makes the object, or gives the
+    #: template argument, has a ``calls`` edge to it; a walk that follows this edge as well leaves what its start can reach.
+    MAY_CALL = "may_call"
     CALLS_OP = "calls_op"  #: function | python | formula -> op
     ALIAS_OF = "alias_of"  #: python -> python | binding: a plain re-export
     BINDS = "binds"  #: binding -> op
@@ -54,6 +57,8 @@ class EdgeKind:
     CALLS_LIBRARY = "calls_library"  #: function -> library
     DERIVATIVE = "derivative"  #: op -> formula; key = the dispatch key of the formula, ``Default``
     DTYPES = "dtypes"  #: function -> label; attrs["dtypes"] = the element types it dispatches on
+    #: op -> python; key = dispatch key, or the table it is entered in: decomposition, meta, lowering, fallback, fake, …
+    REGISTERS_PYTHON = "registers_python"
     GENERATED_FROM = "generated_from"  #: generated node -> what it is generated from
 
 

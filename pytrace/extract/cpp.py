@@ -112,7 +112,7 @@ def extract(source: bytes) -> Facts:
     clean = normalise(source)
     tree = parser().parse(clean)
     facts = structure(tree, clean, source.decode("latin-1"))
-    facts.update(registrations.extract(tree, clean))
+    facts.update(registrations.extract(tree, source))
     facts.update(cbindings.extract(tree, clean))
     rows = macros.defines(source)
     if rows:
@@ -159,7 +159,7 @@ def bodies(texts: list[str], outer: list[dict[str, str]]) -> list[list[Call]]:
 
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.M)
-_INVOCATION = re.compile(r"^[ \t]*([A-Z_][A-Z0-9_]+)[ \t]*\(", re.M)
+_INVOCATION = re.compile(r"^[ \t]*(?:(?:static|inline)[ \t]+)?([A-Z_][A-Z0-9_]+)[ \t]*\(", re.M)
 _HEAD_MACRO = re.compile(r"TORCH_(IMPL|META|PRECOMPUTE_META)_FUNC(2?)\s*\(\s*([\w]+)\s*(?:,\s*([\w]+)\s*)?\)$")
 _MACRO_NAME = re.compile(r"[A-Z][A-Z0-9_]+$")
 _IDENT = re.compile(r"[A-Za-z_]\w*")

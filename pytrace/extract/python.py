@@ -33,6 +33,7 @@ from operator import attrgetter
 
 from tree_sitter import Node, Parser, Query, QueryCursor
 
+from pytrace.extract import python_registrations
 from pytrace.extract.python_reader import Reader
 from pytrace.extract.python_values import language
 from pytrace.extract.queries import load
@@ -61,6 +62,7 @@ def extract(source: bytes) -> Facts:
     reader.names.update(_module_names(source, tree.root_node))
     reader.sweep(events)
     facts = _facts(reader)
+    facts.update(python_registrations.extract(tree, source))
     facts["shards"] = [(source.count(b"\n", 0, found.start()) + 1, int(found[1])) for found in _SHARDS.finditer(source)]
     facts["diagnostics"] = _diagnostics(source, [node.start_point[0] + 1 for node in captures.get("error", [])])
     return facts
@@ -76,7 +78,7 @@ def _facts(reader: Reader) -> Facts:
         rows = [
             (line, symbol, guard)
             for (symbol, guard), line in scope.events.items()
-            if symbol[0] != "%" and _followed(symbol, ignored, members)
+            if _followed(symbol, ignored, members)
         ]
         if rows:
             uses[qual] = uses.get(qual, []) + rows

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from pytrace.extract.cpp_text import template_arguments
 from pytrace.link import formula_calls
 from pytrace.link.context import Context
 from pytrace.link.cpp_scope import Types
@@ -103,9 +104,25 @@ class Resolver:
         self.op_method_names = {n for n, ops in ctx.operators.by_cpp_name.items() if any("method" in o.variants for o in ops)}
         self._chosen: dict[tuple[str, bool, tuple[str, ...], bool], list[str]] = {}
         self.templates = Templates()
+        self.virtual: list[tuple[str, Row]] = []
+
+    def _aliases(self, path: str, rows: Iterable[Sequence[object]]) -> None:
+        """``using Launcher = KernelLauncher<kernel_t>`` in a function: a use of the class template there."""
+        spans = [(s.line, s.end, s) for s in self.functions.by_file.get(path, ())]
+        for what, _name, target, _scope, line in rows:
+            text = str(target)
+            if what != "alias" or "<" not in text:
+                continue
+            around = [s for start, end, s in spans if start <= line <= end]  # type: ignore[operator]
+            if not around:
+                continue
+            symbol = around[-1]
+            for owner in self.functions.class_names(text, symbol.scope, path):
+                self.templates.add_class(owner, Site(symbol, template_arguments(text), (), line))  # type: ignore[arg-type]
 
     def resolve(self, path: str, facts: Facts) -> Resolved:
         """Edges of the file, unresolved names (kind, name, line, reason), library calls (src, name, line, guard, vendor)."""
+        self._aliases(path, facts.get("usings", ()))
         return self.resolve_calls(path, self.functions.by_file.get(path, []), facts.get("calls", ()))
 
     def resolve_calls(self, path: str, symbols: Sequence[Symbol], calls: Iterable[Sequence[object]]) -> Resolved:
@@ -341,7 +358,9 @@ class Resolver:
                 return
             symbols = self.functions.overriders(owner, name, path)
             if symbols:
-                self._to_symbols(symbols, "virtual-call", call)
+                for symbol in symbols:
+                    row = Row(self.symbol.id, symbol.id, EdgeKind.CALLS, "", "virtual-call", call[3], call[4], len(symbols))  # type: ignore[arg-type]
+                    self.virtual.append((path, row))
                 return
 
     def _tensor_method(self, name: str, call: Sequence[object]) -> None:
@@ -447,7 +466,11 @@ def link(ctx: Context) -> None:
         if kind in ("cpp", "template") and "calls" in facts:
             add(ctx, path, resolver.resolve(path, facts))
             _add_functors(ctx, path, resolver)
-    for path, row in resolver.templates.rows(resolver):
+    indirect = [*resolver.virtual, *resolver.templates.rows(resolver)]
+    made = {e[1] for e in ctx.graph.edges if e[4] in ("construct", "reference")}
+    for path, row in indirect:
+        if row.kind == EdgeKind.CALLS and row.dst in made:
+            row = row._replace(kind=EdgeKind.MAY_CALL)
         add(ctx, path, ([row], [], []))
     formula_calls.link(ctx, resolver)
 

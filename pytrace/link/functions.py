@@ -22,16 +22,17 @@ _HEADERS = (".h", ".cuh", ".hpp", ".hh", ".inl", ".hip.h")
 class Symbol:
     """One definition."""
 
-    __slots__ = ("bare", "file", "id", "kind", "line", "local", "name", "owner", "parameters", "required", "returns", "scope", "templates", "total")
+    __slots__ = ("bare", "end", "file", "id", "kind", "line", "local", "name", "owner", "parameters", "required", "returns", "scope", "templates", "total")
 
     def __init__(self, node_id: int, row: Sequence[object], file: str) -> None:
-        name, kind, line, _end, parameters, returns, local, owner, templates = row[:9]
+        name, kind, line, end, parameters, returns, local, owner, templates = row[:9]
         assert isinstance(name, str) and isinstance(parameters, tuple)
         self.id = node_id
         self.name = name
         self.scope, _, self.bare = name.rpartition("::")
         self.kind = kind
         self.line = line
+        self.end = end
         self.file = file
         self.parameters: tuple[tuple[str, str, str], ...] = parameters
         self.total = len(parameters) if not (parameters and parameters[-1][0].endswith("...")) else 99

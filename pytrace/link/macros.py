@@ -73,10 +73,14 @@ class MacroTable:
         found = self.own.get(path, {}).get(name)
         if found:
             above = [d for d in found if not line or d.line <= line]
-            last = above[-1] if above else found[0]
-            if last.body is None and len(above) > 1:
-                last = above[-2]
-            return last if last.body is not None else None
+            if above and above[-1].body is not None:
+                return above[-1]
+            if len(above) > 1 and above[-2].body is not None:
+                return above[-2]
+            # what stands below holds for a header's users; an #undef of another file's macro says nothing about it
+            below = next((d for d in found if d.body is not None), None)
+            if below is not None:
+                return below
         for other, define in self.by_name.get(name, ()):
             if define.body is not None and self.includes.sees(path, other):
                 return define
