@@ -17,6 +17,7 @@ no grammar reads.
 ``renames``     (name, new name, line): the pairs with which a method table is given aliases
 ``definitions`` (owner, Python name, line, C++ function or "", how): pybind11's ``m.def``, ``.def`` of a class
 ``tensors``     C functions and getters that return a Tensor
+``passes``      (C function, names without ``THPVariable_``): the generated functions that one written by hand calls
 ``namespaces``  the namespaces that the file opens
 ``sharded``     whether the file is a template of which several are made (``${shard_id}``)
 ==============  ======================================================================================================
@@ -59,6 +60,8 @@ _PAIR = re.compile(r'\{\s*"(\w+)"\s*,\s*"(\w+)"')
 #: (torch/csrc/autograd/python_variable.h, torch/csrc/autograd/utils/wrap_outputs.h).
 _RESULT = re.compile(r"\bPyObject\s*\*\s*(\w+)\s*\([^;{}()]*\)\s*\{(.*?)\n\}", re.DOTALL)
 _WRAPS = re.compile(r"\bTHPVariable_(?:Wrap|to_type)\(|\bwrap\((dispatch_\w+)\(")
+#: ``return THPVariable_is_nonzero(self, args);``: functions that take the arguments of a Python call.
+_PASSED = re.compile(r"\breturn THPVariable_([a-z_]\w*)\(self_?, args")
 _TENSOR_DISPATCH = re.compile(r"\bTensor\s+(dispatch_\w+)\(|\b(dispatch_\w+) = \[\][^{}]*->\s*(?:at::)?Tensor\s*\{")
 #: torch/csrc/autograd/python_variable.cpp: GetterBase wraps the Tensor that fn returns.
 _GETTER = re.compile(r"\bstruct\s+(\w+)\s*:\s*GetterBase<\1>\s*\{[^{}]*\bstatic\s+Tensor\s+fn\(")
@@ -116,7 +119,8 @@ class _File:
             facts["fills"] = list(self._fills())
             facts["accessors"] = [(m[1], m[2]) for m in _ACCESSOR.finditer(text)]
             facts["renames"] = list(self._renames())
-            facts["tensors"] = sorted(set(self._tensors())) if facts["tables"] else []
+            if facts["tables"]:
+                facts["tensors"], facts["passes"] = self._functions()
         facts["definitions"] = list(_Pybind(self).read()) if "py::" in text or "pybind11::" in text else []
         facts = {key: value for key, value in facts.items() if value}
         if facts:
@@ -220,14 +224,20 @@ class _File:
             for inner in _ASSIGN.finditer(text, found.end(), end):
                 yield found[1], inner[2]
 
-    def _tensors(self) -> Iterator[str]:
-        if "THPVariable_Wrap" in self.text:
-            dispatches = {"", *(a or b for a, b in _TENSOR_DISPATCH.findall(self.text))}
-            for found in _RESULT.finditer(self.text):
-                if any(called in dispatches for called in _WRAPS.findall(found[2])):
-                    yield found[1]
-            for found in _GETTER.finditer(self.text):
-                yield f"{found[1]}::getter"
+    def _functions(self) -> tuple[list[str], list[tuple[str, list[str]]]]:
+        """What the C functions of the Python API in this file return, and which of them they call."""
+        tensors, passes, text = [], [], self.text
+        if "THPVariable_" in text:
+            dispatches = {"", *(a or b for a, b in _TENSOR_DISPATCH.findall(text))}
+            bodies = {found[1]: found[2] for found in _RESULT.finditer(text)}
+            for name, body in bodies.items():
+                if any(called in dispatches for called in _WRAPS.findall(body)):
+                    tensors.append(name)
+                called = {other for other in _PASSED.findall(body) if f"THPVariable_{other}" not in bodies}
+                if called:
+                    passes.append((name, sorted(called)))
+            tensors += [f"{found[1]}::getter" for found in _GETTER.finditer(text)]
+        return sorted(tensors), passes
 
     def _renames(self) -> Iterator[tuple[str, str, int]]:
         if "ml_name" in self.text:

@@ -7,6 +7,7 @@ symbols (``python_values``) with a light environment per function: what each loc
 from __future__ import annotations
 
 import re
+from bisect import insort
 from functools import lru_cache
 
 from tree_sitter import Node
@@ -15,16 +16,20 @@ from pytrace.extract import python_tables as tables
 from pytrace.extract.python_symbols import (
     FOLLOWED,
     MAX_LENGTH,
+    PARAMETERS,
     TENSOR,
-    TENSOR_PARAMETERS,
     UNKNOWN,
+    USED_AS,
     annotation,
     element,
+    split_types,
 )
 from pytrace.extract.python_values import DOTTED, Scope, Values, methods_by_kind
 
 #: Parameters without brackets, strings and comments: commas separate them.
 _PLAIN_PARAMETERS = re.compile(r"\([^\[\](){}#\"'\\]*\)")
+_ISINSTANCE = re.compile(r"(\bnot )?\bisinstance\((\w+), *\(?([\w.]+)")
+_TYPE_COMMENT = re.compile(r"# type: \((.*)\) *-> *(.*)")
 _SETTERS = re.compile(r"@(\w+)\.setter")
 _GUARD_LIMIT = 200
 _ARGUMENTS_LIMIT = 300
@@ -45,7 +50,7 @@ _HANDLERS = {
     "generator_expression": "on_comprehension",
     "set_comprehension": "on_comprehension",
     "dictionary_comprehension": "on_comprehension",
-    "assert_statement": "on_operand",
+    "assert_statement": "on_assert",
     "raise_statement": "on_raise",
     "return_statement": "on_return",
     "assignment": "on_assignment",
@@ -119,9 +124,8 @@ class Reader(Values):
                 continue
             if start >= self.scope.end:
                 self._leave(start)
-            while pending and pending[-1][0] <= start:
-                _, name, value = pending.pop()
-                self.scope.env[name] = value
+            if pending and pending[0][0] <= start:
+                self._bind_pending(start)
             try:
                 handlers[node.kind_id](node, start)
             except IndexError:  # a node of broken source lacks a child that the grammar promises
@@ -133,11 +137,31 @@ class Reader(Values):
             self.scope = self.scopes[-1]
         self._pending.clear()
 
+    def _bind_pending(self, start: int) -> None:
+        """Give the names their values whose statement, or block, has ended before ``start``."""
+        pending = self._pending
+        while pending and pending[0][0] <= start:
+            _, name, value = pending.pop(0)
+            self.scope.env[name] = value
+
+    def _later(self, offset: int, name: str, value: str) -> None:
+        """Bind a name once ``offset`` is reached."""
+        pending = self._pending
+        if pending and pending[-1][0] > offset:
+            insort(pending, (offset, name, value))
+        else:
+            pending.append((offset, name, value))
+
     def emit(self, symbol: str, start: int, node: Node) -> None:
         """Record that the current function uses ``symbol`` here."""
         scope = self.scope
         if scope.silent or self._override[0] <= start < self._override[1]:
             return
+        if symbol[0] == "%":
+            used_as = scope.used_as.get(symbol[:2])
+            if used_as is None:
+                return
+            symbol = used_as + symbol[2:]
         frames = self._frames
         while frames and frames[-1].end <= start:
             frames.pop()
@@ -216,7 +240,7 @@ class Reader(Values):
         end = node.end_byte
         if outer.kind in ("function", "inner"):
             scope = Scope("inner", qual, end, outer.cls, dict(outer.env))
-            scope.events = outer.events
+            scope.events, scope.used_as = outer.events, outer.used_as
             outer.env[name] = UNKNOWN
             self._parameters(scope, parameters, "")
         else:
@@ -227,6 +251,7 @@ class Reader(Values):
             else:
                 kind = _method_kind(decorators)
             self._parameters(scope, parameters, _FIRST_PARAMETER.get(kind, ""))
+            self._type_comment(scope, parameters.end_byte, body.start_byte)
             if node.named_child_count > 3:
                 returns = node.child_by_field_name("return_type")
                 if returns is not None:
@@ -260,7 +285,9 @@ class Reader(Values):
             elif bare != name:
                 value = UNKNOWN
             else:
-                value = TENSOR_PARAMETERS.get(bare) or f"%{index - 1 if first else index}"
+                value = PARAMETERS.get(bare) or f"%{index - 1 if first else index}"
+                if bare in USED_AS:
+                    scope.used_as[value] = USED_AS[bare]
             if bare != name and value:
                 value += "{}"
             scope.env[bare] = value
@@ -270,6 +297,19 @@ class Reader(Values):
                 symbol = self.dotted(default)
                 if symbol.startswith("@"):
                     scope.events.setdefault((symbol, -1), node.start_point[0] + 1)
+
+    def _type_comment(self, scope: Scope, start: int, end: int) -> None:
+        """``# type: (Tensor, int) -> Tensor`` below the head, in code that TorchScript compiles."""
+        if end - start < 12 or "# type: (" not in self.source[start:end]:
+            return
+        found = _TYPE_COMMENT.search(self.source, start, end)
+        if found is None:
+            return
+        names = [name for name, value in scope.env.items() if value not in ("self", "cls")]
+        for name, text in zip(names, split_types(found[1])):
+            scope.env[name] = self.annotated(text) or scope.env[name]
+        scope.returns = self.annotated(found[2])
+        scope.declared = bool(scope.returns)
 
     # -- imports -----------------------------------------------------------------------------------------------
 
@@ -342,13 +382,29 @@ class Reader(Values):
             self._push(Frame(start, node.end_byte, self._ifs[-1][1], True))
 
     def _enter(self, condition: Node, block: Node, start: int) -> None:
+        text = self.text(condition)
         # torch/overrides.py: "if has_torch_function(...): return handle_torch_function(...)" hands the call to a
         # subclass's __torch_function__; it is not a path of this function.
-        if self._overridable and "has_torch_function" in (text := self.text(condition)) and not text.startswith("not "):
+        if self._overridable and "has_torch_function" in text and not text.startswith("not "):
             self._override = (block.start_byte, block.end_byte)
         else:
             self._push(Frame(block.start_byte, block.end_byte, [(condition.start_byte, condition.end_byte)], False))
+            if "isinstance(" in text:
+                self._narrow(text, block)
         self._truth(condition, start)
+
+    def _narrow(self, text: str, block: Node | None) -> None:
+        """``if isinstance(x, Tensor):`` says what x is in the block, ``if not …`` what it is behind it."""
+        for negated, name, kind in _ISINSTANCE.findall(text):
+            before = self.scope.env.get(name, TENSOR)
+            if (before and before[0] != "%") or annotation(kind)[0] != TENSOR:
+                continue
+            if negated and block is not None:
+                self._later(block.end_byte, name, TENSOR)
+            elif not negated:
+                self.scope.env[name] = TENSOR
+                if block is not None:
+                    self._later(block.end_byte, name, before)
 
     def _push(self, frame: Frame) -> None:
         frames = self._frames
@@ -362,8 +418,15 @@ class Reader(Values):
         if condition is not None:
             self._truth(condition, start)
 
+    def on_assert(self, node: Node, start: int) -> None:
+        """``assert isinstance(x, Tensor)`` says what x is from here on."""
+        condition = node.named_child(0)
+        if condition is not None:
+            self._narrow(self.text(condition), None)
+            self._truth(condition, start)
+
     def on_operand(self, node: Node, start: int) -> None:
-        """``not x``, ``assert x``."""
+        """``not x``."""
         condition = node.named_child(0)
         if condition is not None:
             self._truth(condition, start)
@@ -422,7 +485,7 @@ class Reader(Values):
         if self.scope.silent:
             self._static_assignment(left, right, declared)
         elif kind == kinds.identifier:
-            self._pending.append((node.end_byte, self.text(left), declared or self.value(right)))
+            self._later(node.end_byte, self.text(left), declared or self.value(right))
             self._refer(right, start)
         elif kind == kinds.attribute:
             self._attribute_assignment(left, right, declared, start)
@@ -526,7 +589,7 @@ class Reader(Values):
         if scope.kind != "function" or node.child_count < 2:
             return
         value = node.child(1)
-        if not scope.declared:
+        if not scope.declared and not self._override[0] <= start < self._override[1]:
             symbol = self.value(value)
             if not scope.returns:
                 scope.returns = symbol
@@ -559,8 +622,6 @@ class Reader(Values):
             if not symbol:
                 if text in tables.BUILTIN_METHODS:
                     self._builtin(node, text, start)
-                elif text == "isinstance":
-                    self._narrow(node)
                 return
         elif kind == self.kinds.attribute:
             root = text[: text.index(".")]
@@ -596,15 +657,6 @@ class Reader(Values):
         symbol = self.value(arguments[0]) if arguments else UNKNOWN
         if symbol and not symbol.endswith("{}"):
             self.emit(f"{symbol}.{tables.BUILTIN_METHODS[name]}()", start, node)
-
-    def _narrow(self, node: Node) -> None:
-        """``isinstance(x, Tensor)``: from here on x is taken for a Tensor."""
-        arguments = self.arguments(node)
-        if len(arguments) == 2 and arguments[0].kind_id == self.kinds.identifier:
-            name = self.text(arguments[0])
-            value = self.scope.env.get(name, TENSOR)
-            if (not value or value[0] == "%") and annotation(self.text(arguments[1]))[0] == TENSOR:
-                self.scope.env[name] = TENSOR
 
     def on_subscript(self, node: Node, start: int) -> None:
         """``x[…]``."""

@@ -33,13 +33,20 @@ MAX_LENGTH = 100
 #: The roots of imports worth following; every other module cannot reach an operator by itself.
 FOLLOWED = re.compile(r"(?:torch|functorch|torchgen|\.)")
 
-#: Parameter names that mean a Tensor all over torch/ when they carry no annotation (docs: "input (Tensor)").
-TENSOR_PARAMETERS = {"input": TENSOR, "tensor": TENSOR, "tensors": TENSORS}
+#: What a parameter of this name is, all over torch/, when it carries no annotation.
+PARAMETERS = {
+    "input": TENSOR,  # the docs say "input (Tensor)"
+    "tensor": TENSOR,
+    "tensors": TENSORS,
+}
+#: The same for what is used as such, while its own type is what the caller gives: hooks get the module they are about.
+USED_AS = {"module": "@torch.nn.Module()"}
 
 _TENSOR_NAME = re.compile(r"\b\w*Tensor(?:Like(?:Type)?|SequenceType)?\b(?!\.)")
 _SEQUENCE_OF = re.compile(
     r"\b(?:List|Sequence|Tuple|Iterable|Iterator|Collection|Set|Dict|Mapping|list|tuple|set|dict)\[[^|]*Tensor"
 )
+_MAPPING = re.compile(r"(?:Optional\[)?(?:\w+\.)?\w*(?:Dict|dict|Mapping)\[(.*)\]")
 _CLASS_NAME = re.compile(r"(?:Optional\[)?((?:\w+\.)*_?[A-Z]\w*)\]?(?: *\| *None)?")
 _NOT_CLASSES = frozenset({"Any", "Callable", "Optional", "Union", "Dict", "List", "Tuple", "Type", "TypeVar", "None"})
 
@@ -71,9 +78,30 @@ def annotation(text: str) -> tuple[str, str]:
     if "Tensor" in text and _TENSOR_NAME.search(text):
         if text.startswith(("Callable", "Type[", "type[")):
             return UNKNOWN, ""
+        mapping = _MAPPING.match(text)
+        if mapping and not _TENSOR_NAME.search(split_types(mapping[1])[-1]):
+            return UNKNOWN, ""  # a dictionary's elements are its values
         # "Union[Tensor, Sequence[Tensor]]" is a Tensor first; "Optional[List[Tensor]]" is a list.
         return (TENSORS if _SEQUENCE_OF.search(text) and not text.startswith("Union[") else TENSOR), ""
     found = _CLASS_NAME.fullmatch(text)
     if found and found[1] not in _NOT_CLASSES:
         return UNKNOWN, found[1]
     return UNKNOWN, ""
+
+
+def split_types(text: str) -> list[str]:
+    """The types of a type comment.
+
+    >>> split_types("Tensor, Optional[Tuple[Tensor, int]]")
+    ['Tensor', 'Optional[Tuple[Tensor, int]]']
+    """
+    parts, depth, start = [], 0, 0
+    for at, c in enumerate(text):
+        if c in "[(":
+            depth += 1
+        elif c in "])":
+            depth -= 1
+        elif c == "," and depth == 0:
+            parts.append(text[start:at].strip())
+            start = at + 1
+    return [*parts, text[start:].strip()]

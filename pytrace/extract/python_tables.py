@@ -60,6 +60,17 @@ BUILTIN_METHODS = {
     "round": "__round__",
 }
 
+#: Methods that an operator, a statement or a builtin calls without naming them.
+IMPLICIT = frozenset(
+    (
+        *(name for names in (*BINARY.values(), *COMPARISON.values()) for name in names),
+        *AUGMENTED.values(),
+        *UNARY.values(),
+        *BUILTIN_METHODS.values(),
+        *("__getitem__", "__setitem__", "__contains__"),
+    )
+)
+
 BUILTINS = frozenset(dir(builtins))
 
 #: Attributes and methods of a Tensor that read a field and call no operator

@@ -86,7 +86,7 @@ def _evaluators() -> list[tuple[int, str]]:
 class Scope:
     """A module, class or function while its nodes pass by."""
 
-    __slots__ = ("cls", "declared", "end", "env", "events", "kind", "qual", "returns", "silent")
+    __slots__ = ("cls", "declared", "end", "env", "events", "kind", "qual", "returns", "silent", "used_as")
 
     def __init__(self, kind: str, qual: str, end: int, cls: str, env: dict[str, str]) -> None:
         self.kind = kind  #: "module", "class", "function"; "inner" for what stands inside a function
@@ -97,6 +97,7 @@ class Scope:
         self.silent = kind in ("module", "class")  #: whether uses are not recorded here
         self.events: dict[tuple[str, int], int] = {}
         self.returns = UNKNOWN  #: symbol of the result; several functions that may be returned are joined by "&"
+        self.used_as: dict[str, str] = {}  #: ``%0`` -> what the parameter is used as, for its name
         self.declared = False  #: whether an annotation says what is returned
 
 

@@ -27,6 +27,7 @@ class Row(NamedTuple):
     setter: str
     how: str  #: methods, properties, slots, renamed; or pybind11's def, class, …
     tensor: bool = False  #: whether it gives back a Tensor
+    passes: tuple[str, ...] = ()  #: generated bindings of the same owner that the C function calls
 
 
 class Generated(NamedTuple):
@@ -95,8 +96,10 @@ class Tables:
             self.generated[owner] = Generated(path, placeholder, bool(self._facts[path].get("sharded")))
         found = self.rows.setdefault(owner, [])
         tensors = frozenset(self._facts[path].get("tensors", ()))
+        passes = {function: tuple(names) for function, names in self._facts[path].get("passes", ())}
         found += [
-            Row(row, path, line, function, setter, kind, function in tensors) for row, line, function, setter in rows
+            Row(row, path, line, function, setter, kind, function in tensors, passes.get(function, ()))
+            for row, line, function, setter in rows
         ]
 
     def _rename(self, owner: str, path: str, seen: set[tuple[str, str]]) -> None:

@@ -18,6 +18,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from pytrace.link.binding_calls import Implementations
 from pytrace.link.binding_signatures import signature_text
 from pytrace.link.binding_tables import Generated, Row, Tables
 from pytrace.link.context import Context
@@ -95,11 +96,19 @@ def link(ctx: Context) -> None:
         if op.file and skips.generates(op):
             for owner in family(op):
                 groups.setdefault((owner, op.base), []).append(op)
+    code = Implementations(ctx.graph, ctx.operators)
     for (owner, name), ops in sorted(groups.items()):
-        _generated(ctx, owner, name, ops, tables.generated.get(owner), deprecated, skips.shards)
+        node = _generated(ctx, owner, name, ops, tables.generated.get(owner), deprecated, skips.shards)
+        if any(op.manual_cpp_binding for op in ops):
+            code.generated(node, name)
+    families = {owner for owner, _ in groups}
+    made = []
     for owner, rows in sorted(tables.rows.items()):
-        for row in rows:
-            _manual(ctx, owner, row)
+        made += [(owner, row, node) for row in rows if (node := _manual(ctx, owner, row))]
+    for owner, row, node in made:
+        # Only these names stand for operators; what a storage or an engine does in C++ is no operator of theirs.
+        if owner in families and row.how != "renamed":
+            code.manual(node, owner, row, row.passes)
 
 
 def shard(base: str, count: int) -> int:
@@ -124,7 +133,7 @@ def _generated(
     made: Generated | None,
     deprecated: dict[str, list[tuple[int, str, str, str]]],
     shards: int,
-) -> None:
+) -> int:
     method = owner == TENSOR
     bare = owner.rpartition("._")[2]
     template = made.template if made else f"{_TEMPLATE_FOLDER}/{_TEMPLATES.get(owner, f'python_{bare}_functions.cpp')}"
@@ -148,6 +157,7 @@ def _generated(
         target = ctx.graph.find(NodeKind.OP, op.name)
         if target is not None:
             ctx.graph.edge(node, target, EdgeKind.BINDS, rule="python-binding", file=op.file, line=op.line)
+    return node
 
 
 def old_signature(text: str, method: bool) -> str:
@@ -170,7 +180,8 @@ def _deprecated(ctx: Context) -> dict[str, list[tuple[int, str, str, str]]]:
     return found
 
 
-def _manual(ctx: Context, owner: str, row: Row) -> None:
+def _manual(ctx: Context, owner: str, row: Row) -> int:
+    """The node of a row of a table; 0 when the name is taken: the first definition counts."""
     graph = ctx.graph
     name = f"{owner}.{row.name}"
     attrs: dict[str, Any] = {"from": "manual", "how": row.how, "holds": row.file, "tensor": row.tensor}
@@ -180,7 +191,7 @@ def _manual(ctx: Context, owner: str, row: Row) -> None:
         # The same C function under another name: what is behind the first one is behind this one.
         attrs["renames"] = attrs.pop("function")
     elif graph.find(NodeKind.BINDING, name) is not None:
-        return  # the first definition counts; getters and setters of pybind11 repeat a name
+        return 0  # pybind11's getters and overloads repeat a name
     node = graph.shared(NodeKind.BINDING, name, row.file, row.line, owner=row.file, attrs=attrs)
     if row.how == "renamed":
         first = graph.find(NodeKind.BINDING, f"{owner}.{row.function}")
@@ -193,3 +204,4 @@ def _manual(ctx: Context, owner: str, row: Row) -> None:
             graph.edge(
                 node, first, EdgeKind.ALIAS_OF, rule="method-table", file=row.file, line=row.line, owner=row.file
             )
+    return node

@@ -1,7 +1,7 @@
 """Python: a node for each function, method, property and class, the names they are re-exported by, and what they call.
 
-Nodes are of kind ``python``, named where they are defined; ``attrs["kind"]`` is ``class``, ``function``, ``method``,
-``staticmethod``, ``classmethod``, ``property`` or ``alias``. Edges:
+Nodes are of kind ``python``, named where they are defined; ``attrs["kind"]`` is ``class``, ``staticmethod``,
+``classmethod``, ``property`` or ``alias``; functions and methods have none. Edges:
 
 * ``calls`` python -> python | binding. Rules: ``python-call``; ``python-construct`` (a class: its ``__init__``);
   ``python-reference`` (a function named as a value, which somebody may call); ``python-property``;
@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from pytrace.extract.python_tables import IMPLICIT
 from pytrace.link.context import Context
 from pytrace.link.python_modules import Alias, Class, Definition, Import, Module, modules
 from pytrace.link.python_natives import BindingTable
@@ -36,7 +37,7 @@ from pytrace.link.python_objects import (
     Several,
     Value,
 )
-from pytrace.link.python_resolver import Resolver, is_callable
+from pytrace.link.python_resolver import Resolver, is_callable, is_shared
 from pytrace.model import EdgeKind, NodeKind
 
 #: Folders whose functions users call; the others (torchgen, tools) run before PyTorch exists.
@@ -44,10 +45,12 @@ _ROOTS = ("torch/", "functorch/")
 #: What tests PyTorch calls everything and is called by no user.
 _TESTS = ("torch/testing/", "torch/utils/benchmark/")
 
+#: The package whose names users write.
+_TOP = "torch"
+
+#: Kinds of definitions that a node's ``attrs`` tell; a node without is a function or a method.
 _KINDS = {
     "c": "class",
-    "f": "function",
-    "m": "method",
     "s": "staticmethod",
     "k": "classmethod",
     "p": "property",
@@ -93,18 +96,18 @@ class Linker:
         self.graph = ctx.graph
         self.resolver = resolver
         self.natives = natives
-        self._targets: dict[tuple[str, Place | None], tuple[Target, ...]] = {}
 
     # -- nodes and names ---------------------------------------------------------------------------------------------
 
     def nodes(self) -> None:
         """A node for each definition; of several definitions of a name the last."""
+        attributes = {kind: {"kind": word} for kind, word in _KINDS.items()}
         for module in self.resolver.modules.values():
             last: dict[str, Definition] = {}
             for definition in _definitions(module):
                 last[definition.qual] = definition
             for d in last.values():
-                attrs = {"kind": _KINDS[d.kind]}
+                attrs = attributes.get(d.kind)
                 self.graph.shared(
                     NodeKind.PYTHON, d.name, module.path, d.line, end_line=d.end, owner=module.path, attrs=attrs
                 )
@@ -175,7 +178,8 @@ class Linker:
             return
         node = self._alias_node(module, qual, line)
         self.graph.edge(node, target_id, EdgeKind.ALIAS_OF, rule=rule, file=module.path, line=line, owner=module.path)
-        if isinstance(value, ClassValue) and _is_public(qual) and not _is_public(value.cls.module.name):
+        # torch/__init__.py: users write torch.Tensor.add, wherever the class stands.
+        if isinstance(value, ClassValue) and "." not in own.removeprefix(f"{_TOP}."):
             self._members(module, qual, line, value.cls)
 
     def _members(self, module: Module, qual: str, line: int, cls: Class) -> None:
@@ -226,13 +230,13 @@ class Linker:
             for line, symbol, guard in method.module.uses(method.qual):
                 if not symbol.startswith(("self.", "super()")):
                     continue
-                place = Place(method.module, cls, owner)
+                place = self.resolver.place(method.module, cls, owner)
                 for value in self._self_calls(symbol, place):
                     if value.definition not in seen:
                         seen.add(value.definition)
                         todo.append(value.definition)
                 if inherited:
-                    own = set(self.targets(symbol, Place(method.module, owner, owner)))
+                    own = set(self.targets(symbol, self.resolver.place(method.module, owner, owner)))
                     for target in self.targets(symbol, place):
                         if target not in own:
                             self._edge(node, target, method.module.path, line, method.module.guard(guard))
@@ -254,7 +258,7 @@ class Linker:
                 if node is None:
                     continue
                 cls = module.classes.get(qual.rpartition(".")[0])
-                place = Place(module, cls, cls)
+                place = self.resolver.place(module, cls, cls)
                 seen: set[tuple[int, str, int]] = set()
                 for line, symbol, guard in module.uses(qual):
                     for target in self.targets(symbol, place):
@@ -280,39 +284,40 @@ class Linker:
 
     def targets(self, symbol: str, place: Place) -> tuple[Target, ...]:
         """The ends of the edges for one use."""
-        shared = symbol[0] == "T" or (symbol[0] == "@" and symbol[1] != ".")
-        key = (symbol, None if shared else place)
-        found = self._targets.get(key)
+        memo = (self.resolver.anywhere if is_shared(symbol) else place).targets
+        found: tuple[Target, ...] | None = memo.get(symbol)
         if found is None:
             found = ()
             for part in symbol.split("|"):
                 found = tuple(dict.fromkeys(self._find(part, place)))
                 if found:
                     break
-            self._targets[key] = found
+            memo[symbol] = found
         return found
 
     def _find(self, symbol: str, place: Place) -> Iterator[Target]:
         resolver = self.resolver
         if symbol.endswith("()"):
             callee = symbol[:-2]
-            value = resolver.evaluate(callee, place)
-            yield from self._read(resolver.properties(callee, place))
-            rule = "python-operator" if callee.endswith("__") and ".__" in callee else ""
+            value, used = resolver.read(callee, place)
+            yield from self._read(used)
+            rule = "python-operator" if callee[callee.rfind(".") + 1 :] in IMPLICIT else ""
             for target in self.called(value):
                 yield target._replace(rule=rule) if rule and target.rule == "python-call" else target
         elif symbol.endswith("="):
             owner, _, name = symbol[:-1].rpartition(".")
             yield from self._written(resolver.evaluate(owner, place), name)
         else:
-            value = resolver.evaluate(symbol, place)
-            yield from self._read(resolver.properties(symbol, place))
+            value, used = resolver.read(symbol, place)
+            yield from self._read(used)
             if is_callable(value):
                 for target in self.called(value):
                     yield target._replace(rule="python-reference")
 
     def _read(self, properties: Iterable[Value]) -> Iterator[Target]:
         for value in properties:
+            if isinstance(value, Binding) and not self.natives.leads_on(value.name):
+                continue  # ``x.dtype`` reads a field
             target = self.id_of(value)
             if target is not None:
                 yield Target(EdgeKind.CALLS, target, "python-property")
@@ -320,7 +325,9 @@ class Linker:
     def _written(self, value: Value | None, name: str) -> Iterator[Target]:
         if not isinstance(value, Instance):
             return
-        for cls in self.resolver.order(value.cls):
+        # A mixin's setter may come from the classes that it is mixed into (torch/nn/parameter.py).
+        orders = [self.resolver.order(cls) for cls in (value.cls, *value.cls.subclasses)]
+        for cls in (each for order in orders for each in order):
             if isinstance(cls, Class) and name in cls.setters:
                 target = self.graph.find(NodeKind.PYTHON, cls.setters[name].name)
             elif isinstance(cls, Native) and self.natives.has_setter(f"{cls.name}.{name}"):
@@ -370,10 +377,6 @@ def _definitions(module: Module) -> Iterator[Definition]:
             yield Definition(module, qual, kind, line, end, returns, tuple(decorators))
 
 
-def _is_public(dotted: str) -> bool:
-    return not any(part.startswith("_") for part in dotted.split("."))
-
-
 def _exports(module: Module, resolver: Resolver, natives: BindingTable) -> Iterator[tuple[str, int]]:
     """The imported names that a module offers as its own, with the line of the import."""
     exported = module.exported or ()
@@ -384,7 +387,7 @@ def _exports(module: Module, resolver: Resolver, natives: BindingTable) -> Itera
         return
     sources: list[tuple[Value | None, int, tuple[str, ...]]] = []
     for symbol, line, exceptions in module.facts.get("spreads", ()):
-        sources.append((resolver.evaluate(symbol, Place(module)), line, tuple(exceptions)))
+        sources.append((resolver.evaluate(symbol, resolver.place(module)), line, tuple(exceptions)))
     sources += [(resolver.absolute(target), line, ()) for target, line in module.stars]
     seen = set(module.entries)
     for source, line, exceptions in sources:

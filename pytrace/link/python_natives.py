@@ -32,10 +32,15 @@ class BindingTable:
         self._operators = operators
         self._first: dict[str, str] = {}  #: binding -> an operator behind it
         self._same: dict[str, str] = {}  #: binding -> the binding that has the same C function
+        self._leading: set[str] = set()
         for src, dst, kind, *_ in graph.edges:
-            if kind == EdgeKind.BINDS and src in names and dst in names:
+            if src not in names:
+                continue
+            if kind != EdgeKind.CALLS or dst in names:
+                self._leading.add(names[src])
+            if kind == EdgeKind.BINDS and dst in names:
                 self._first.setdefault(names[src], names[dst])
-            elif kind == EdgeKind.ALIAS_OF and src in names and dst in names:
+            elif kind == EdgeKind.ALIAS_OF and dst in names:
                 self._same[names[src]] = names[dst]
 
     def exists(self, name: str) -> bool:
@@ -57,6 +62,10 @@ class BindingTable:
         """Whether reading the name runs a getter."""
         text = self._attrs.get(name)
         return text is not None and '"how":"properties"' in text
+
+    def leads_on(self, name: str) -> bool:
+        """Whether an operator is behind the binding."""
+        return name in self._leading
 
     def has_setter(self, name: str) -> bool:
         """Whether it is a property that can be assigned to."""

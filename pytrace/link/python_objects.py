@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pytrace.link.python_modules import Class, Definition, Module
 
@@ -113,9 +113,19 @@ Value = (
 )
 
 
-class Place(NamedTuple):
-    """Where a symbol stands: its module, and the class that ``self`` is an instance of."""
+class Place:
+    """Where symbols stand: a module, and the class that ``self`` is an instance of. Made by ``Resolver.place``.
 
-    module: Module
-    cls: Class | None = None
-    owner: Class | None = None  #: the class whose body holds the method, where it is not ``cls``
+    ``owner`` is the class whose body holds the method, where it is not ``cls``. ``values`` and ``targets`` keep what
+    was found for a symbol here.
+    """
+
+    __slots__ = ("cls", "module", "owner", "targets", "values")
+
+    def __init__(self, module: Module, cls: Class | None, owner: Class | None) -> None:
+        self.module = module
+        self.cls = cls
+        self.owner = owner
+        #: symbol -> (its value, the properties that evaluating it reads)
+        self.values: dict[str, tuple[Value | None, tuple[Value, ...]]] = {}
+        self.targets: dict[str, Any] = {}

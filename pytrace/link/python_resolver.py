@@ -43,6 +43,8 @@ MODULE_CLASS = "torch.nn.modules.module.Module"
 #: torch/_C: sets the docstring of its first argument and returns it (torch/csrc/Module.cpp: THPModule_addDocStr).
 ADD_DOCSTRING = "torch._C._add_docstr"
 
+_NOTHING: tuple[Value | None, tuple[Value, ...]] = (None, ())
+_NESTING = 200  #: how deep one symbol may lead into others
 _CANDIDATES = 8  #: a name that so many subclasses define says nothing
 
 
@@ -67,8 +69,8 @@ class Resolver:
     def __init__(self, modules: Iterable[Module], natives: Natives) -> None:
         self.modules = {module.name: module for module in modules}
         self.natives = natives
-        self._values: dict[tuple[str, Place | None], Value | None] = {}
-        self._properties: dict[tuple[str, Place | None], tuple[Value, ...]] = {}
+        self._places: dict[tuple[str, Class | None, Class | None], Place] = {}
+        self.anywhere = Place(Module("", {}), None, None)  #: of symbols that mean the same everywhere
         self._names: dict[tuple[str, str], Value | None] = {}
         self._members: dict[tuple[Class, str], Value | None] = {}
         self._orders: dict[Class, tuple[Class | Native, ...]] = {}
@@ -83,59 +85,56 @@ class Resolver:
 
     # -- symbols -----------------------------------------------------------------------------------------------------
 
+    def place(self, module: Module, cls: Class | None = None, owner: Class | None = None) -> Place:
+        """The place of a module's functions, or of the methods of ``owner`` (else of ``cls``) on a ``cls``."""
+        key = (module.name, cls, owner or cls)
+        found = self._places.get(key)
+        if found is None:
+            found = self._places[key] = Place(module, cls, owner or cls)
+        return found
+
     def evaluate(self, symbol: str, place: Place) -> Value | None:
         """What a symbol means at a place; None when it is not known."""
-        if not symbol:
-            return None
-        first = symbol[0]
-        shared = first == "T" or (first == "@" and symbol[1] != ".")
-        key = (symbol, None if shared else place)
-        if key in self._values:
-            return self._values[key]
-        if key in self._busy or len(self._busy) > 200:
-            return None
+        return self.read(symbol, place)[0] if symbol else None
+
+    def read(self, symbol: str, place: Place) -> tuple[Value | None, tuple[Value, ...]]:
+        """What a symbol means, and the properties that evaluating it reads."""
+        if is_shared(symbol):
+            place = self.anywhere
+        found = place.values.get(symbol)
+        if found is not None:
+            return found
+        key = (place, symbol)
+        if key in self._busy or len(self._busy) > _NESTING:
+            return _NOTHING
         self._busy.add(key)
-        value = self._evaluate(symbol, place, key)
+        found = self._read(symbol, place)
         self._busy.discard(key)
-        self._values[key] = value
-        return value
+        place.values[symbol] = found
+        return found
 
-    def properties(self, symbol: str, place: Place) -> tuple[Value, ...]:
-        """The properties that evaluating a symbol reads."""
-        first = symbol[0]
-        shared = first == "T" or (first == "@" and symbol[1] != ".")
-        return self._properties.get((symbol, None if shared else place), ())
-
-    def _evaluate(self, symbol: str, place: Place, key: tuple[str, Place | None]) -> Value | None:
+    def _read(self, symbol: str, place: Place) -> tuple[Value | None, tuple[Value, ...]]:
         last = symbol[-1]
         if last == ")" and symbol != "super()":
-            return self.call(self._inner(symbol[:-2], place, key))
+            value, used = self.read(symbol[:-2], place)
+            return self.call(value), used
         if last == "]":
-            return self.element(self._inner(symbol[:-2], place, key))
+            value, used = self.read(symbol[:-2], place)
+            return self.element(value), used
         if last == "}":
-            value = self._inner(symbol[:-2], place, key)
-            return SequenceOf(value) if value is not None else None
+            value, used = self.read(symbol[:-2], place)
+            return SequenceOf(value) if value is not None else None, used
         if "&" in symbol:
-            values = (self.evaluate(part, place) for part in symbol.split("&"))
-            known = tuple(v for v in values if v is not None)
-            return Several(known) if len(known) > 1 else known[0] if known else None
+            return _several(self.evaluate(part, place) for part in symbol.split("&")), ()
         prefix, dot, name = symbol.rpartition(".")
         if not dot or not prefix.strip("@."):
-            return self._root(symbol, place)
-        owner = self._inner(prefix, place, key)
+            return self._root(symbol, place), ()
+        owner, used = self.read(prefix, place)
         value = self.attribute(owner, name)
-        used = self._property(value)
-        if used is not None:
-            self._properties[key] = (*self._properties.get(key, ()), used)
-            return self._property_value(used)
-        return value
-
-    def _inner(self, symbol: str, place: Place, key: tuple[str, Place | None]) -> Value | None:
-        value = self.evaluate(symbol, place)
-        used = self.properties(symbol, place) if symbol else ()
-        if used:
-            self._properties[key] = used
-        return value
+        if self._is_property(value):
+            assert value is not None
+            return self._property_value(value), (*used, value)
+        return value, used
 
     def _root(self, symbol: str, place: Place) -> Value | None:
         if symbol == "T":
@@ -189,7 +188,7 @@ class Resolver:
         if isinstance(entry, Definition):
             return ClassValue(module.classes[name]) if entry.kind == "c" else Function(entry, None)
         if isinstance(entry, Alias):
-            value = self.alias(entry, Place(module), f"{module.name}.{name}")
+            value = self.alias(entry, self.place(module), f"{module.name}.{name}")
         elif isinstance(entry, Import):
             value = self.absolute(entry.target)
         if value is not None:
@@ -205,7 +204,7 @@ class Resolver:
         """A name from a loop over ``dir(…)``, from ``import *``, or from the object that replaces the module."""
         for symbol, _, exceptions in module.facts.get("spreads", ()):
             excluded = any(name in module.lists.get(each, ()) for each in exceptions)
-            source = self.evaluate(symbol, Place(module))
+            source = self.evaluate(symbol, self.place(module))
             if isinstance(source, Native) and not name.startswith("__") and not excluded:
                 value = self.attribute(source, name)
                 if value is not None:
@@ -224,7 +223,7 @@ class Resolver:
                     return value
         replaced = module.entries.get("")
         if isinstance(replaced, Alias):
-            return self.attribute(self.evaluate(replaced.symbol, Place(module)), name)
+            return self.attribute(self.evaluate(replaced.symbol, self.place(module)), name)
         return None
 
     def alias(self, alias: Alias, place: Place, name: str) -> Value | None:
@@ -272,8 +271,7 @@ class Resolver:
         if isinstance(value, OperatorValue) and value.overload is None:
             return OperatorValue(value.packet, "" if name == "default" else name)
         if isinstance(value, Several):
-            found = tuple(v for each in value.values if (v := self.attribute(each, name)) is not None)
-            return Several(found) if len(found) > 1 else found[0] if found else None
+            return _several(self.attribute(each, name) for each in value.values)
         return None
 
     def member(self, cls: Class, name: str) -> Value | None:
@@ -315,13 +313,13 @@ class Resolver:
         return self._forwarded(order, cls, name)
 
     def _class_alias(self, alias: Alias, owner: Class, cls: Class, name: str) -> Value | None:
-        place = Place(owner.module)
+        place = self.place(owner.module)
         if alias.symbol.startswith(".") and alias.symbol[1:] in owner.members:
             return Function(owner.members[alias.symbol[1:]], cls)
         return self.alias(alias, place, f"{owner.name}.{name}")
 
     def _attribute_value(self, owner: Class, cls: Class, name: str) -> Value | None:
-        place = Place(owner.module, cls, owner)
+        place = self.place(owner.module, cls, owner)
         for symbol, arguments in owner.attributes[name]:
             value = self.evaluate(symbol, place) or self._substituted(symbol, arguments, place)
             if value is not None:
@@ -347,7 +345,7 @@ class Resolver:
             return None
         for each in order:
             if isinstance(each, Class) and "__getattr__" in each.members and len(each.attributes) == 1:
-                place = Place(each.module, cls, each)
+                place = self.place(each.module, cls, each)
                 (rows,) = each.attributes.values()
                 target = self.evaluate(rows[0][0], place)
                 if isinstance(target, Native | ModuleValue):
@@ -387,7 +385,7 @@ class Resolver:
     def _base_classes(self, cls: Class) -> list[Class | Native]:
         bases: list[Class | Native] = []
         for symbol in cls.bases:
-            value = self.evaluate(symbol, Place(cls.module))
+            value = self.evaluate(symbol, self.place(cls.module))
             if isinstance(value, ClassValue):
                 bases.append(value.cls)
             elif isinstance(value, Native):
@@ -438,7 +436,7 @@ class Resolver:
         if not definition.returns or definition.returns[0] == "%":
             return None
         owner = definition.module.classes.get(definition.qual.rpartition(".")[0])
-        return self.evaluate(definition.returns, Place(definition.module, function.bound or owner, owner))
+        return self.evaluate(definition.returns, self.place(definition.module, function.bound or owner, owner))
 
     def _native_result(self, binding: Binding) -> Value | None:
         symbol = self.natives.result(binding.name)
@@ -446,10 +444,10 @@ class Resolver:
             return self.tensor
         return SequenceOf(self.tensor) if symbol == "T{}" else None
 
-    def _property(self, value: Value | None) -> Value | None:
-        if isinstance(value, Function) and value.definition.kind == "p":
-            return value
-        return value if isinstance(value, Binding) and self.natives.is_property(value.name) else None
+    def _is_property(self, value: Value | None) -> bool:
+        if isinstance(value, Function):
+            return value.definition.kind == "p"
+        return isinstance(value, Binding) and self.natives.is_property(value.name)
 
     def _property_value(self, used: Value) -> Value | None:
         return self.returned(used) if isinstance(used, Function) else self.call(used)
@@ -463,6 +461,17 @@ class Resolver:
         if isinstance(value, Instance):
             return self.call(self._member_in(self.order(value.cls), value.cls, "__getitem__"))
         return None
+
+
+def is_shared(symbol: str) -> bool:
+    """Whether a symbol means the same everywhere: absolute names and Tensors."""
+    first = symbol[0]
+    return first == "T" or (first == "@" and symbol[1] != ".")
+
+
+def _several(values: Iterable[Value | None]) -> Value | None:
+    known = tuple(dict.fromkeys(v for v in values if v is not None))
+    return Several(known) if len(known) > 1 else known[0] if known else None
 
 
 def is_callable(value: Value | None) -> bool:
