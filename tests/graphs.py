@@ -3,7 +3,7 @@
 Two kinds of lines::
 
     node  KIND NAME [PATH:LINE] [{json attrs}]
-    edge  SOURCE KIND[=KEY] DESTINATION [@PATH:LINE] [xCANDIDATES] [!RULE] [when GUARD …]
+    edge  SOURCE KIND[=KEY] DESTINATION [@PATH:LINE] [xCANDIDATES] [!RULE] [{json attrs}] [when GUARD …]
 
 A name in an edge is a node's name (the latest of that name); ``kind:name`` tells nodes of one name apart.
 """
@@ -21,7 +21,8 @@ from pytrace.writer import write
 
 _EDGE = re.compile(
     r"(?P<src>\S+) (?P<kind>[a-z_]+)(?:=(?P<key>\S*))? (?P<dst>\S+)"
-    r"(?: @(?P<place>\S+))?(?: x(?P<candidates>\d+))?(?: !(?P<rule>\S+))?(?: when (?P<guard>.*))?$"
+    r"(?: @(?P<place>\S+))?(?: x(?P<candidates>\d+))?(?: !(?P<rule>\S+))?(?: (?P<attrs>\{.*\}))?"
+    r"(?: when (?P<guard>.*))?$"
 )
 _NODE = re.compile(r"(?P<kind>[a-z_]+) (?P<name>.+?)(?: (?P<place>[^\s{]+:\d+(?:-\d+)?))?(?: (?P<attrs>\{.*\}))?$")
 
@@ -52,6 +53,7 @@ def parse(text: str) -> Graph:
                 guard=match["guard"] or "",
                 candidates=int(match["candidates"] or 1),
                 owner=file,
+                attrs=json.loads(match["attrs"] or "{}"),
             )
         else:
             raise ValueError(line)

@@ -81,11 +81,14 @@ def _python_name(page: Page, name: PythonName) -> None:
     if name.via is not None:
         word = "=" if name.via.kind == "alias_of" else "calls"
         target = name.through[0] if name.through else ""
+        if name.ref.note:
+            spans.append((f" {name.ref.note}", "dim"))
         if target:
             spans.append((f" {word} {target}", "dim"))
         if word == "calls" and name.via.file:
             same = name.via.file == name.ref.file
             spans.append((f" at :{name.via.line}" if same else f" at {name.via.at}", "place", name.via.at))
+            spans += [(f", :{line}", "place", f"{name.via.file}:{line}") for line in name.via.lines[:4]]
     guard = compact(name.via.guard) if name.via is not None else ""
     page.row(spans, name.ref.at, indent="  ", rest="  ", guard=guard)
 

@@ -30,10 +30,12 @@ def render_api(page: Page, answer: ApiAnswer, *, why: bool = False) -> None:
         page.paragraph(answer.sentence, "", "")
         return
     page.heading(f"Operators ({len(answer.ops)})")
-    for distance in sorted({op.distance for op in answer.ops}):
-        names = [op.op.name for op in answer.ops if op.distance == distance]
-        word = "directly" if distance <= 1 else f"{distance} calls down"
-        page.paragraph(f"{word}: {', '.join(names)}")
+    for making in (False, True):
+        ops = [op for op in answer.ops if op.making is making]
+        for distance in sorted({op.distance for op in ops}):
+            names = [op.op.name for op in ops if op.distance == distance]
+            word = "directly" if distance <= 1 else f"{distance} calls down"
+            page.paragraph(f"{'when made, ' if making else ''}{word}: {', '.join(names)}")
 
 
 def unknown_text(answer: Unknown) -> str:

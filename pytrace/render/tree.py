@@ -71,7 +71,8 @@ def _children(page: Page, step: Step, bars: str, why: bool) -> None:
             _together(page, entry, head, rest, step.ref.file)
         else:
             _line(page, entry[0], head, rest, parent_file=step.ref.file, why=why)
-            _children(page, entry[0], rest, why)
+            if not _binding(entry[0]):
+                _children(page, entry[0], rest, why)
 
 
 def _grouped(steps: Sequence[Step]) -> list[list[Step]]:
@@ -93,11 +94,22 @@ def _guard(step: Step) -> str:
     return step.via.guard if step.via else ""
 
 
+def _binding(step: Step) -> bool:
+    """A binding with nothing but operators behind it: told on one line with them."""
+    return step.ref.kind == "binding" and bool(step.steps) and all(map(_leaf, step.steps)) and not step.folded
+
+
 def _line(page: Page, step: Step, head: str, rest: str, *, parent_file: str, key: str = "", why: bool) -> None:
     spans = head_spans(step, parent_file, key)
     spans.append((_state(page, step), "dim"))
     bars = rest + ("│" if step.steps or step.folded else " ")
     place = step.ref.at
+    if _binding(step) and parent_file:
+        spans.append((f" → {', '.join(child.ref.name for child in step.steps)}", "op"))
+        page.row(spans, indent=head, rest=rest, guard=compact(_guard(step)))
+        return
+    if step.ref.kind == "binding" and parent_file:
+        place = ""
     if step.ref.kind == "op" and step.via is not None and step.via.file and page.width < _WIDE:
         place = ""  # the line that calls it is told, `pytrace op` tells the YAML's
     page.row(spans, place, indent=head, rest=bars, guard=compact(_guard(step)))
@@ -133,7 +145,7 @@ def head_spans(step: Step, parent_file: str = "", key: str = "") -> list[Span]:
         spans.append((f"  via {via.key.rpartition('::')[2]}", "dim"))
     if via is not None and via.candidates > 1:
         spans.append((f"  one of {via.candidates}", "warn"))
-    if step.ref.note:
+    if step.ref.note and not (step.ref.kind == "binding" and parent_file):
         spans.append((f"  {step.ref.note}", "dim"))
     return spans
 

@@ -253,6 +253,7 @@ class ApiOp:
     distance: int
     through: list[str] = field(default_factory=list)
     guards: list[str] = field(default_factory=list)
+    making: bool = False  #: reached only when an object is made (``__init__``), as far as the nearest way tells
 
 
 @dataclass(eq=False, repr=False)

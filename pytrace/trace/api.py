@@ -21,13 +21,18 @@ def answer(store: Store, query: str, nodes: list[Node], *, depth: int = 0, limit
     ``depth`` bounds the levels of calls drawn (0: as many as the limit of lines allows), ``limit`` the lines.
     """
     ways = python_side.down(store, nodes)
-    ops = [ApiOp(ref(w.op), w.distance, list(w.through), list(w.guards)) for w in ways]
+    ops = [ApiOp(ref(w.op), w.distance, list(w.through), list(w.guards), any(map(_is_making, w.through))) for w in ways]
     roots = _draw(store, nodes, depth or _LEVELS, limit)
     sentence = ""
     if not ways:
         sentence = "Pure Python: no operator stands behind this name, as far as the index can tell."
     how = "" if any(n.name == query for n in nodes) else f"{query} is {', '.join(n.name for n in nodes[:3])}"
     return ApiAnswer(query, how, roots, ops, sentence)
+
+
+def _is_making(name: str) -> bool:
+    """Whether the name is what runs when an object is made: not what a call of it does."""
+    return name.endswith((".__init__", ".__new__", ".reset_parameters"))
 
 
 def _draw(store: Store, starts: list[Node], levels: int, limit: int) -> list[Step]:
@@ -50,7 +55,7 @@ def _draw(store: Store, starts: list[Node], levels: int, limit: int) -> list[Ste
         opened.add(node.id)
         plumbing: dict[str, None] = {}
         known: dict[tuple[int, str], Step] = {}
-        for edge in ends:
+        for edge in sorted(ends, key=lambda e: _is_making(nodes[e.dst].name)):
             end = nodes[edge.dst]
             if end.kind == NodeKind.OP and is_plumbing(end) and node.kind != NodeKind.BINDING:
                 plumbing[end.name] = None

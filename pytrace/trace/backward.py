@@ -144,7 +144,7 @@ def composite_parts(walker: Walker, ops: list[Node], known: dict[int, list[Table
                 level.append((node, way))
         if not level or len(seen) > _MAX_PARTS:
             break
-    return list(parts.values())
+    return sorted(parts.values(), key=lambda part: not part.op.rpartition("::")[2].startswith("_"))
 
 
 def _double(walker: Walker, formulas: list[Node]) -> list[Part]:

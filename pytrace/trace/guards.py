@@ -10,6 +10,7 @@ import re
 
 #: Where one condition ends and the next begins; a ``&&`` inside a condition is followed by something else.
 _BETWEEN = re.compile(r" && (?=(?:else of )?(?:if|unless) \(|(?:else of )?case |default\b|(?:else of )?#)")
+_WORD = re.compile(r"(?:else of )?(?:if|unless|case|default|#)")
 _ELSE = "else of "
 _PREPROCESSOR_ELSE = "#else of "
 
@@ -47,6 +48,8 @@ def compact(guard: str, most: int = 90) -> str:
     parts = conditions(guard)
     if not parts:
         return ""
+    if not _WORD.match(parts[0]):
+        parts[0] = f"if {parts[0]}"  # Python's are written bare
     parts = [part for part in parts if not part.startswith("unless ")] or ["otherwise"]
     text = parts.pop()
     while parts and len(parts[-1]) + len(text) + 4 <= most:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from pytrace.model import EdgeKind, Node, NodeKind
 from pytrace.store import Store
 from pytrace.trace import python_side
-from pytrace.trace.answers import KernelAnswer, Reached, Step
+from pytrace.trace.answers import Dtypes, KernelAnswer, Reached, Step
 from pytrace.trace.climb import UP, Climb
 from pytrace.trace.region import Region
 from pytrace.trace.resolve import Found
-from pytrace.trace.walk import Walker, dtypes_of, ref, via
+from pytrace.trace.walk import Walker, dtypes, ref, via
 
 #: A kernel that more operators (base names) than this reach says nothing about the operator: it is a driver.
 GENERIC = 25
@@ -40,7 +40,7 @@ def answer(
         nodes=[ref(n) for n in nodes],
         users=_users(store, nodes, limit),
         below=_below(store, nodes, depth, limit),
-        dtypes=[d for n in nodes for d in dtypes_of(n)],
+        dtypes=_dtypes(store, nodes),
         up=[],
         asked_up=up,
     )
@@ -182,6 +182,16 @@ def _below(store: Store, nodes: list[Node], depth: int, limit: int) -> list[Step
     starts = [n for n in nodes if n.kind in (NodeKind.FUNCTION, NodeKind.STUB, NodeKind.FUNCTOR)]
     trees = walker.draw([(n, None, frozenset()) for n in starts[:10]])
     return [tree for tree in trees if tree.steps]
+
+
+def _dtypes(store: Store, nodes: list[Node]) -> list[Dtypes]:
+    """What the functions dispatch on; of a CUDA kernel, what the functions around its launches do."""
+    ids = {n.id for n in nodes}
+    launches = store.edges_to([n.id for n in nodes if n.kind == NodeKind.CUDA_KERNEL], EdgeKind.LAUNCHES)
+    ids |= {edge.src for edge in launches}
+    edges = store.edges_from(ids, EdgeKind.DTYPES) if ids else []
+    known = store.nodes({i for e in edges for i in (e.src, e.dst)})
+    return [entry for e in edges for entry in dtypes(known[e.src], [e], known)]
 
 
 def _functors(store: Store, climb: Climb, most: int = 6) -> list[str]:

@@ -42,6 +42,9 @@ _MOVER = re.compile(r"^_?(?:native_)?(?:resize|copy|zero|clone|contiguous)_?(?:s
 _LIBRARY_PLUMBING = re.compile(
     r"^[a-z]+(?:Dn|Sp|Lt)?(?:Create|Destroy|Set|Get)[A-Z]?|^has_|_log_|_initialize$|_delete_operator$"
 )
+#: What makes a kernel of a functor: launchers and loops are called so all over ATen (``gpu_kernel``,
+#: ``cpu_kernel_vec``, ``multi_tensor_apply``). Other callees that take a lambda only run it (``parallel_for``).
+_LAUNCHER = re.compile(r"kernel|multi_tensor|ufunc")
 _ALIAS_RETURN = re.compile(r"->.*\(\w+\)")  # Tensor(a): a view
 _TENSOR_RETURN = re.compile(r"->.*(?:\bTensor\b|\(\))")
 
@@ -69,3 +72,8 @@ def is_question(node: Node) -> bool:
 def is_library_plumbing(node: Node) -> bool:
     """Whether a vendor's function only prepares a call or asks something."""
     return bool(_LIBRARY_PLUMBING.match(node.bare))
+
+
+def is_launcher(name: str) -> bool:
+    """Whether something given a functor makes a kernel of it, judged by its name."""
+    return bool(_LAUNCHER.search(name))

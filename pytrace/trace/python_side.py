@@ -78,50 +78,105 @@ class Names(NamedTuple):
 def up(store: Store, ops: Iterable[int], limit: int = 8, calls: int = _UP_CALLS) -> Names:
     """The bindings of ``ops``, and the public Python names that reach them in at most ``calls`` calls.
 
-    Aliases of a binding come first (``torch.lstm``), then what calls it (``torch.nn.LSTM``); a class that is known
-    under a shorter public name is told by that name.
+    Names that people write come first (``torch.lstm``, ``torch.nn.LSTM``). Of several names of one thing the
+    shortest is told.
     """
     ids = list(ops)
     nodes: dict[int, Node] = {}
     came: dict[int, tuple[int, Edge]] = {}
-    frontier, distance = ids, 0
+    lines: dict[tuple[int, int], list[int]] = {}
+    known_as: dict[int, list[int]] = {}
     first = store.edges_to(ids, EdgeKind.BINDS, EdgeKind.CALLS_OP)
     edges = [(e, 0 if e.kind == EdgeKind.BINDS else 1) for e in first]
     while edges and len(came) < _MAX_NODES:
         nodes.update(store.nodes({e.src for e, _ in edges} - nodes.keys()))
-        frontier = []
+        frontier: dict[int, None] = {}
         for edge, distance in edges:
             node = nodes.get(edge.src)
             if node is None or node.kind not in (NodeKind.PYTHON, NodeKind.BINDING) or distance > calls:
                 continue
+            lines.setdefault((edge.src, edge.dst), []).append(edge.line)
+            if edge.kind == EdgeKind.ALIAS_OF and node.kind == NodeKind.PYTHON:
+                known_as.setdefault(edge.dst, []).append(edge.src)
             if edge.src in came and came[edge.src][0] <= distance:
                 continue
             came[edge.src] = (distance, edge)
-            frontier.append(edge.src)
-        edges = (
-            [
-                (e, came[e.dst][0] + (e.kind == EdgeKind.CALLS))
-                for e in store.edges_to(frontier, EdgeKind.ALIAS_OF, EdgeKind.CALLS)
-            ]
-            if frontier
-            else []
-        )
-    bindings = [_name(nodes, came, i) for i in came if nodes[i].kind == NodeKind.BINDING]
-    python = [
-        (came[i][0], _rank(nodes[i].name), nodes[i].name, i)
-        for i in came
-        if nodes[i].kind == NodeKind.PYTHON and is_public(nodes[i].name)
-    ]
-    python.sort()
-    kept = python[:limit] if limit else python
-    return Names(
-        sorted(bindings, key=lambda b: b.ref.name),
-        [_name(nodes, came, i) for *_, i in kept],
-        len(python) - len(kept),
+            frontier[edge.src] = None
+        found = store.edges_to(list(frontier), EdgeKind.ALIAS_OF, EdgeKind.CALLS) if frontier else []
+        edges = [(e, came[e.dst][0] + (e.kind == EdgeKind.CALLS)) for e in found]
+    above = _Above(nodes, came, lines)
+    above.hidden = _other_names(nodes, known_as) | above.own_methods()
+    bindings = [above.name(i) for i in came if nodes[i].kind == NodeKind.BINDING]
+    python = sorted(
+        (rank(nodes[i].name), distance, nodes[i].name, i)
+        for i, (distance, _) in came.items()
+        if nodes[i].kind == NodeKind.PYTHON and is_public(nodes[i].name) and i not in above.hidden
     )
+    kept = python[:limit] if limit else python
+    names = [above.name(i) for *_, i in kept]
+    return Names(sorted(bindings, key=lambda b: b.ref.name), names, len(python) - len(kept))
 
 
-def _rank(name: str) -> int:
+class _Above:
+    """What ``up`` has met: the nodes, the edge each came by, all lines of an edge, and what is not told by itself."""
+
+    def __init__(
+        self, nodes: dict[int, Node], came: dict[int, tuple[int, Edge]], lines: dict[tuple[int, int], list[int]]
+    ) -> None:
+        self.nodes = nodes
+        self.came = came
+        self.lines = lines
+        self.hidden: set[int] = set()
+
+    def own_methods(self) -> set[int]:
+        """Methods through which their own class calls: the class tells their lines."""
+        nodes = self.nodes
+        return {e.dst for _, e in self.came.values() if _is_method(nodes.get(e.src), nodes.get(e.dst))}
+
+    def name(self, node_id: int) -> PythonName:
+        """A name, and the first call on its way: an alias and a class are told with what stands behind them."""
+        nodes = self.nodes
+        node = nodes[node_id]
+        edge = self.came[node_id][1]
+        told = binding(node) if node.kind == NodeKind.BINDING else ref(node)
+        while edge.dst in self.hidden and edge.dst in self.came:
+            behind = nodes[edge.dst]
+            if edge.kind == EdgeKind.ALIAS_OF:
+                told.file, told.line, told.note = behind.file, behind.line, f"is {behind.name}"
+            edge = self.came[edge.dst][1]
+        how = via(edge)
+        how.lines = sorted(set(self.lines.get((edge.src, edge.dst), ())) - {edge.line})
+        through = []
+        while edge.dst in self.came:
+            through.append(nodes[edge.dst].name)
+            edge = self.came[edge.dst][1]
+        return PythonName(told, through, how)
+
+
+def _is_method(owner: Node | None, node: Node | None) -> bool:
+    return owner is not None and node is not None and node.name.rpartition(".")[0] == owner.name
+
+
+def _other_names(nodes: dict[int, Node], known_as: dict[int, list[int]]) -> set[int]:
+    """Nodes that are told by a better name: a class by its public alias, an alias by a shorter one."""
+    hidden: set[int] = set()
+    for target, aliases in known_as.items():
+        public = [i for i in aliases if is_public(nodes[i].name)]
+        if not public:
+            continue
+        same = [i for i in public if nodes[i].bare == nodes[target].bare]
+        best = min(public, key=lambda i: (rank(nodes[i].name), len(nodes[i].name), nodes[i].name))
+        if nodes[target].kind == NodeKind.PYTHON and nodes[target].bare == nodes[best].bare:
+            hidden.add(target)
+        hidden.update(i for i in same if i != best and rank(nodes[i].name) >= _OWN_RANKS)
+    return hidden
+
+
+#: Names of a lower rank are always told: ``torch.relu``, ``torch.Tensor.relu``, ``torch.nn.functional.relu``.
+_OWN_RANKS = 2
+
+
+def rank(name: str) -> int:
     """Names people write before names of tools: ``torch.x``, ``torch.Tensor.x``, ``torch.nn…``, the rest."""
     if name.count(".") == 1 or name.startswith("torch.Tensor."):
         return 0
@@ -129,20 +184,9 @@ def _rank(name: str) -> int:
         return 1
     if name.startswith("torch.nn.") and name.count(".") == 2:
         return 2
-    if name.startswith("torch.nn."):
+    if name.startswith(("torch.nn.", "torch.optim.")):
         return 3
-    return 4
-
-
-def _name(nodes: dict[int, Node], came: dict[int, tuple[int, Edge]], node_id: int) -> PythonName:
-    through = []
-    edge = came[node_id][1]
-    first = edge
-    while edge.dst in came:
-        through.append(nodes[edge.dst].name)
-        edge = came[edge.dst][1]
-    node = nodes[node_id]
-    return PythonName(binding(node) if node.kind == NodeKind.BINDING else ref(node), through, via(first))
+    return 5 if "test" in name else 4
 
 
 def binding(node: Node) -> Ref:

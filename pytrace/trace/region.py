@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from pytrace.model import Edge, EdgeKind, Node, NodeKind
 from pytrace.store import Store
-from pytrace.trace.noise import is_infrastructure, is_library_plumbing, is_plumbing, is_question
+from pytrace.trace.noise import is_infrastructure, is_launcher, is_library_plumbing, is_plumbing, is_question
 
 #: What leaves a function (or a stub, a functor) on the way down.
 DOWN = (
@@ -18,6 +18,7 @@ DOWN = (
     EdgeKind.LAUNCHES,
     EdgeKind.INSTANTIATES,
     EdgeKind.CALLS_LIBRARY,
+    EdgeKind.DTYPES,
 )
 #: Kinds that something further stands below of, within one operator.
 _OPEN = {NodeKind.FUNCTION, NodeKind.STUB, NodeKind.FUNCTOR}
@@ -55,6 +56,8 @@ class Region:
             self.nodes.update(self.store.nodes({e.dst for e in edges} - self.nodes.keys()))
             following: dict[int, None] = {}
             for edge in edges:
+                if edge.kind == EdgeKind.INSTANTIATES and not is_launcher(edge.key):
+                    continue  # a lambda given to something that merely runs it
                 self.out[edge.src].append(edge)
                 if edge.dst not in self.out and edge.dst in self.nodes and opens(self.nodes[edge.dst]):
                     following[edge.dst] = None
@@ -64,11 +67,13 @@ class Region:
     def useful(self) -> set[int]:
         """Loaded nodes from which something worth telling is reached: a reverse walk from the telling ones."""
         into: dict[int, list[int]] = {}
+        found = {node.id for node in self.nodes.values() if telling(node)}
         for src, edges in self.out.items():
             for edge in edges:
                 into.setdefault(edge.dst, []).append(src)
-        todo = [node.id for node in self.nodes.values() if telling(node)]
-        found = set(todo)
+                if edge.kind == EdgeKind.DTYPES and edge.attrs.get("dtypes"):
+                    found.add(src)  # it dispatches on element types: it does the work
+        todo = list(found)
         while todo:
             for src in into.get(todo.pop(), ()):
                 if src not in found and not is_question(self.nodes[src]):
@@ -115,4 +120,4 @@ def telling(node: Node) -> bool:
         return not is_plumbing(node)
     if node.kind == NodeKind.LIBRARY:
         return not is_library_plumbing(node)
-    return node.kind in _TELLING or (node.kind == NodeKind.FUNCTION and bool(node.attrs.get("dtypes")))
+    return node.kind in _TELLING

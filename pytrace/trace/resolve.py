@@ -80,8 +80,11 @@ def _behind_python(store: Store, text: str, named: list[Node]) -> Found:
         return Found([], f"{named[0].name} ({named[0].at}) is pure Python: no operator stands behind it.")
     last = text.rpartition(".")[2].lower().rstrip("_")
     alike = [way for way in ways if _alike(way.op.bare.lower().rstrip("_"), last)]
-    rest = [way for way in ways if not is_plumbing(way.op)] or ways
-    pool = alike or rest
+    pool = alike or [way for way in ways if not is_plumbing(way.op)]
+    if not pool:
+        names = ", ".join(dict.fromkeys(way.op.bare for way in ways))
+        place = f"{named[0].name} ({named[0].at})"
+        return Found([], f"{place} is pure Python: on its way it only allocates, views or asks ({names}).")
     nearest = min(way.distance for way in pool)
     bases = list(dict.fromkeys(way.op.bare for way in pool if way.distance == nearest))
     taken = bases[:_MAX_BASES]

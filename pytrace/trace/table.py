@@ -48,7 +48,7 @@ def rows_for(rows: list[TableRow], devices: frozenset[str]) -> list[TableRow]:
         return [row for row in rows if is_plain(row.key)] or rows
     own = [row for row in rows if device_of(row.key) in devices]
     # The plain key stands for a strided tensor on this device; without it a composite kernel serves it.
-    plain = {row.key.lower() for row in own}
-    if devices <= plain:
-        return own
+    plain = [row for row in own if row.key.lower() in devices]
+    if devices <= {row.key.lower() for row in plain}:
+        return plain
     return own + [row for row in rows if row.key.startswith("Composite")]

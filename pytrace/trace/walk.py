@@ -9,7 +9,7 @@ is opened twice in one answer (for the same devices): later occurrences say ``se
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from pytrace.model import Edge, EdgeKind, Node, NodeKind
@@ -46,14 +46,13 @@ def via(edge: Edge) -> Via:
     return Via(edge.kind, edge.key, edge.rule, edge.file, edge.line, edge.guard, edge.candidates)
 
 
-def dtypes_of(node: Node) -> list[Dtypes]:
-    """The AT_DISPATCH facts that the index keeps with a function."""
-    found = []
-    for row in node.attrs.get("dtypes") or ():
-        label, types, line = row[0], row[1], row[2] if len(row) > 2 else node.line
-        names = list(types) if isinstance(types, (list, tuple)) else [str(types)]
-        found.append(Dtypes(str(label), [str(n) for n in names], int(line), "", node.name, node.file))
-    return found
+def dtypes(function: Node, edges: Iterable[Edge], labels: Mapping[int, Node]) -> list[Dtypes]:
+    """What the AT_DISPATCH macros of a function say, from its ``dtypes`` edges."""
+    return [
+        Dtypes(labels[e.dst].name, [str(t) for t in e.attrs.get("dtypes", ())], e.line, "", function.name, e.file)
+        for e in edges
+        if e.kind == EdgeKind.DTYPES and e.attrs.get("dtypes") and e.dst in labels
+    ]
 
 
 class Place(NamedTuple):
@@ -91,7 +90,7 @@ class Walker:
         steps = []
         todo: list[Place] = []
         for node, edge, devices in roots:
-            step = Step(ref(node), edge, dtypes=dtypes_of(node))
+            step = Step(ref(node), edge)
             steps.append(step)
             self.lines += 1
             place = Place(step, node, devices)
@@ -159,13 +158,18 @@ class Walker:
                 both = known.devices | devices if known.devices and devices else frozenset[str]()
                 places[row.function.id] = known._replace(devices=both)
                 continue
-            below = Step(ref(row.function), via(row.edge), dtypes=dtypes_of(row.function))
+            below = Step(ref(row.function), via(row.edge))
             if row.owner.id != place.node.id:
                 below.ref.note = below.ref.note or f"of {row.owner.name}"
             places[row.function.id] = Place(below, row.function, devices, place.depth + 1)
             place.step.steps.append(below)
             self.lines += 1
-        return list(places.values())
+        if place.devices:
+            return list(places.values())
+        for other in places.values():
+            if other.devices and not other.devices & _DRAWN_DEVICES:
+                other.step.state = "closed"
+        return [other for other in places.values() if not other.devices or other.devices & _DRAWN_DEVICES]
 
     # -- trees of functions ------------------------------------------------------------------------------------
 
@@ -184,58 +188,64 @@ class Walker:
         self.region.load(place.node for group in groups for place in group)
         useful = self.region.useful()
         for number, group in enumerate(groups):
-            share = (limit - self.lines) // (len(groups) - number)
+            # The first is what was asked about in the first place: it gets twice the share of each later one.
+            share = (limit - self.lines) * 2 // (len(groups) - number + 1)
             self._breadth_first(group, useful, self.lines + max(share, _LEAST_SHARE))
 
     def _breadth_first(self, group: list[Place], useful: set[int], limit: int) -> None:
         queue = deque(group)
-        roots = {place.node.id for place in group}
         while queue:
             place = queue.popleft()
             more = any(e.dst in useful for e in self.region.out.get(place.node.id, ()))
             if self._was_opened(place):
                 place.step.state = "seen" if more else ""
-            elif more and place.node.id not in roots and (callers := self.region.shared_by(place.node)):
-                self._shared(place, callers)
             elif self._full(limit):
                 place.step.state = "cut" if more else ""
             else:
                 self._opening(place)
                 queue.extend(self._fill(place, useful))
 
-    def _shared(self, place: Place, callers: int) -> None:
-        """A launcher or loop that many call: named with the kernels it ends in, not opened in each of them."""
-        below = [self.region.nodes[i] for i in self.region.below(place.node.id)]
+    def _shared(self, node: Node) -> str:
+        """What to say of a launcher or loop that many functions call: it is named, not opened in each of them."""
+        callers = self.region.shared_by(node)
+        if not callers:
+            return ""
+        below = (self.region.nodes[i] for i in self.region.below(node.id))
         kernels = list(dict.fromkeys(n.bare for n in below if n.kind == NodeKind.CUDA_KERNEL))
-        ends = f", launches {', '.join(kernels[:4])}" if kernels else ""
-        place.step.ref.note = f"shared by {callers} callers{ends}"
+        return f"launches {', '.join(kernels[:4])}" if kernels else f"shared by {callers} callers"
 
     def _fill(self, place: Place, useful: set[int]) -> list[Place]:
         """Put the children of a place under its step; returns those to open in this round."""
         step, node, devices, depth = place
+        edges = self.region.out.get(node.id, ())
+        step.dtypes = dtypes(node, edges, self.region.nodes)
+        launchers = {e.key.rpartition("::")[2] for e in edges if e.kind == EdgeKind.INSTANTIATES}
+        notes: dict[str, str] = {}
         todo: list[Place] = []
-        plumbing: dict[str, None] = {}
-        helpers: dict[str, None] = {}
+        folded: dict[str, dict[str, None]] = {"plumbing": {}, "helpers": {}}
         steps: dict[tuple[int, str], Step] = {}
-        for edge in self.region.out.get(node.id, ()):
+        for edge in edges:
             child = self.region.nodes.get(edge.dst)
-            if child is None or edge.dst == node.id:
+            if child is None or edge.dst == node.id or edge.kind == EdgeKind.DTYPES:
                 continue
             device = device_of(edge.key) if edge.kind == EdgeKind.REGISTERS else ""
             if device and devices and device not in devices:
                 continue
-            if child.kind == NodeKind.OP and is_plumbing(child):
-                plumbing[child.name] = None
+            if why := _folds(child, edge, useful):
+                folded[why][child.name] = None
                 continue
-            if child.id not in useful and edge.kind != EdgeKind.REGISTERS:
-                if child.kind == NodeKind.FUNCTION and not is_infrastructure(child.name):
-                    helpers[child.name] = None
+            if edge.kind == EdgeKind.CALLS and is_infrastructure(child.name):
                 continue
             known = steps.get((edge.dst, edge.kind))
             if known is not None:
                 _join(known, edge)
                 continue
-            below = Step(ref(child), via(edge), dtypes=dtypes_of(child))
+            shared = self._shared(child)
+            if shared and child.bare in launchers:
+                notes[child.bare] = shared  # the line of its functor says both
+                continue
+            below = Step(ref(child), via(edge))
+            below.ref.note = below.ref.note or shared
             steps[edge.dst, edge.kind] = below
             step.steps.append(below)
             self.lines += 1
@@ -244,13 +254,23 @@ class Walker:
                 self.ops.append(inner)
             elif device and not devices and device not in _DRAWN_DEVICES:
                 below.state = "closed"  # its own --device shows it
-            elif opens(child):
+            elif opens(child) and not shared:
                 todo.append(inner)
-        for why, names in (("plumbing", plumbing), ("helpers", helpers)):
-            if names:
-                step.folded.append(Folded(why, list(names)))
-                self.lines += 1
+        for below in step.steps:
+            if below.via is not None and below.via.kind == EdgeKind.INSTANTIATES:
+                below.ref.note = notes.get(below.via.key.rpartition("::")[2], "")
+        step.folded = [Folded(why, list(names)) for why, names in folded.items() if names]
+        self.lines += len(step.folded)
         return todo
+
+
+def _folds(child: Node, edge: Edge, useful: set[int]) -> str:
+    """The reason to leave a child out of the tree and only name it, or ""."""
+    if child.kind == NodeKind.OP:
+        return "plumbing" if is_plumbing(child) else ""
+    if child.id in useful or edge.kind == EdgeKind.REGISTERS:
+        return ""
+    return "" if is_infrastructure(child.name) else "helpers"
 
 
 def _words(name: str) -> list[str]:

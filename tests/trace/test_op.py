@@ -104,7 +104,7 @@ def test_table_names_the_owner_and_who_delegates(mini: Store) -> None:
 
 def test_dtypes_come_with_their_device(mini: Store) -> None:
     (dtypes,) = ask(mini, "cumsum").dtypes
-    assert (dtypes.device, dtypes.label, dtypes.types) == ("cuda", "cumsum_cuda", ["float", "int"])
+    assert (dtypes.device, dtypes.label, dtypes.types) == ("cuda", "cumsum_cuda", ["Float", "Int"])
 
 
 def test_dtypes_of_a_called_operator_are_its_own(mini: Store) -> None:
@@ -113,7 +113,7 @@ def test_dtypes_of_a_called_operator_are_its_own(mini: Store) -> None:
 
 def test_python_names_and_bindings(mini: Store) -> None:
     answer = ask(mini, "lstm")
-    assert [n.ref.name for n in answer.python] == ["torch.lstm", "torch.nn.LSTM", "torch.nn.modules.rnn.LSTM"]
+    assert [n.ref.name for n in answer.python] == ["torch.lstm", "torch.nn.LSTM"]
     assert [n.ref.name for n in answer.bindings] == ["torch._C._VariableFunctions.lstm"]
 
 
