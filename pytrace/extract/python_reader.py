@@ -250,6 +250,7 @@ class Reader(Values):
                 kind = "f"
             else:
                 kind = _method_kind(decorators)
+                outer.env[name] = "." + name  # for ``__rtruediv__ = __rdiv__`` in the class body
             self._parameters(scope, parameters, _FIRST_PARAMETER.get(kind, ""))
             self._type_comment(scope, parameters.end_byte, body.start_byte)
             if node.named_child_count > 3:

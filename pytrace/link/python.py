@@ -385,26 +385,21 @@ def _exports(module: Module, resolver: Resolver, natives: BindingTable) -> Itera
             yield name, entry.line
     if not module.is_package:
         return
-    sources: list[tuple[Value | None, int, tuple[str, ...]]] = []
-    for symbol, line, exceptions in module.facts.get("spreads", ()):
-        sources.append((resolver.evaluate(symbol, resolver.place(module)), line, tuple(exceptions)))
-    sources += [(resolver.absolute(target), line, ()) for target, line in module.stars]
     seen = set(module.entries)
-    for source, line, exceptions in sources:
-        excluded = {name for each in exceptions for name in module.lists.get(each, ())}
-        for name in _offered(source, natives, spread=bool(exceptions)):
+    for line, source, excluded, private in resolver.sources(module):
+        for name in _offered(source, natives, private):
             if name not in seen and name not in excluded:
                 seen.add(name)
                 yield name, line
 
 
-def _offered(source: Value | None, natives: BindingTable, *, spread: bool) -> Iterable[str]:
+def _offered(source: Value, natives: BindingTable, private: str) -> Iterable[str]:
     """The names that ``import *`` (or a loop over ``dir``) takes from a module."""
     if isinstance(source, ModuleValue):
         exported = source.module.exported
         return exported if exported is not None else [n for n in source.module.entries if not n.startswith("_")]
     if isinstance(source, Native):
-        return [n for n in natives.below(source.name) if not n.startswith("__" if spread else "_")]
+        return [n for n in natives.below(source.name) if not n.startswith(private)]
     return ()
 
 

@@ -72,6 +72,7 @@ class Resolver:
         self._places: dict[tuple[str, Class | None, Class | None], Place] = {}
         self.anywhere = Place(Module("", {}), None, None)  #: of symbols that mean the same everywhere
         self._names: dict[tuple[str, str], Value | None] = {}
+        self._sources: dict[str, list[tuple[int, Value, frozenset[str], str]]] = {}
         self._members: dict[tuple[Class, str], Value | None] = {}
         self._orders: dict[Class, tuple[Class | Native, ...]] = {}
         self._busy: set[object] = set()
@@ -175,7 +176,8 @@ class Resolver:
         if key in self._names:
             return self._names[key]
         if key in self._busy:
-            return None
+            # ``from .cond import cond``: on the way to the function the name still means the module.
+            return self._below(module, name)
         self._busy.add(key)
         value = self._name(module, name)
         self._busy.discard(key)
@@ -195,36 +197,48 @@ class Resolver:
             return value
         if module.name == "torch" and name == "_C":
             return Native(NATIVE_ROOT)
+        return self._below(module, name) or self._spread(module, name)
+
+    def _below(self, module: Module, name: str) -> Value | None:
         below = self.modules.get(f"{module.name}.{name}")
-        if below is not None:
-            return ModuleValue(below)
-        return self._spread(module, name)
+        return ModuleValue(below) if below is not None else None
 
     def _spread(self, module: Module, name: str) -> Value | None:
         """A name from a loop over ``dir(…)``, from ``import *``, or from the object that replaces the module."""
-        for symbol, _, exceptions in module.facts.get("spreads", ()):
-            excluded = any(name in module.lists.get(each, ()) for each in exceptions)
-            source = self.evaluate(symbol, self.place(module))
-            if isinstance(source, Native) and not name.startswith("__") and not excluded:
-                value = self.attribute(source, name)
-                if value is not None:
-                    return value
-        for target, _ in module.stars:
-            source = self.absolute(target)
+        for _, source, excluded, private in self.sources(module):
+            value = None
             if isinstance(source, ModuleValue):
                 exported = source.module.exported
                 if name in exported if exported is not None else not name.startswith("_"):
                     value = self.name(source.module, name)
-                    if value is not None:
-                        return value
-            elif isinstance(source, Native) and not name.startswith("_"):
+            elif isinstance(source, Native) and not name.startswith(private) and name not in excluded:
                 value = self.attribute(source, name)
-                if value is not None:
-                    return value
+            if value is not None:
+                return value
         replaced = module.entries.get("")
         if isinstance(replaced, Alias):
             return self.attribute(self.evaluate(replaced.symbol, self.place(module)), name)
         return None
+
+    def sources(self, module: Module) -> list[tuple[int, Value, frozenset[str], str]]:
+        """Where a module takes all names from, the last first.
+
+        Rows are (line, source, excluded names, prefix of names that are not taken).
+        A later ``import *`` replaces what an earlier one gave (torch/__init__.py: torch.functional comes last).
+        """
+        found = self._sources.get(module.name)
+        if found is None:
+            rows: list[tuple[int, Value | None, frozenset[str], str]] = []
+            for symbol, line, exceptions in module.facts.get("spreads", ()):
+                excluded = frozenset(name for each in exceptions for name in module.lists.get(each, ()))
+                rows.append((line, self.evaluate(symbol, self.place(module)), excluded, "__"))
+            rows += [(line, self.absolute(target), frozenset(), "_") for target, line in module.stars]
+            rows.sort(key=lambda row: -row[0])
+            found = [
+                (line, source, excluded, private) for line, source, excluded, private in rows if source is not None
+            ]
+            self._sources[module.name] = found
+        return found
 
     def alias(self, alias: Alias, place: Place, name: str) -> Value | None:
         """What an assignment makes its name mean."""
