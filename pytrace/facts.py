@@ -37,10 +37,10 @@ KEPT_RECIPES = 2
 SIZE_LIMIT = 2_000_000_000
 
 
-def recipe(kind: str, version: int, signature: str) -> str:
+def recipe(kind: str, signature: str) -> str:
     """The name of a recipe: what makes the facts of a kind of file."""
     python = f"{sys.version_info.major}.{sys.version_info.minor}-{marshal.version}"
-    return f"{kind}:{version}:{signature}:{python}:{_VERSION}"
+    return f"{kind}:{signature}:{python}:{_VERSION}"
 
 
 def pack(facts: Facts) -> bytes:
@@ -86,6 +86,12 @@ class FactCache:
         db.execute("PRAGMA synchronous = OFF")
         db.executescript(_SCHEMA)
         return db
+
+    def __enter__(self) -> FactCache:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Close the file."""

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from pytrace.model import bare
 
 
+def attributes(attrs: Mapping[str, Any] | None) -> str | None:
+    """Attributes as the store keeps them: JSON, or None when there are none."""
+    return json.dumps(attrs, separators=(",", ":"), sort_keys=True) if attrs else None
+
+
 class Graph:
-    """Collects nodes and edges; ids are small integers in order of creation.
+    """Collects nodes and edges; ids are small integers in order of creation, the first one is ``first_id``.
 
     ``owner`` is the path of the file whose facts made the node or edge ("" for what belongs to the whole tree,
     such as the operator model): when that file changes, what it owns is made anew.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, first_id: int = 1) -> None:
+        """An empty graph. A graph of additions to a store begins behind the store's ids (``Delta``)."""
+        self._first_id = first_id
         self.nodes: list[tuple[int, str, str, str, str, int, int, str, str | None]] = []
         self.edges: list[tuple[int, int, str, str, str, str, int, str, int, str, str | None]] = []
         self.unresolved: list[tuple[str, str, str, int, str]] = []
@@ -35,8 +43,8 @@ class Graph:
         attrs: Mapping[str, Any] | None = None,
     ) -> int:
         """Add a node and return its id."""
-        node_id = len(self.nodes) + 1
-        text = json.dumps(attrs, separators=(",", ":"), sort_keys=True) if attrs else None
+        node_id = len(self.nodes) + self._first_id
+        text = attributes(attrs)
         self.nodes.append((node_id, kind, name, bare(kind, name), file, line, end_line or line, owner, text))
         return node_id
 
@@ -68,7 +76,7 @@ class Graph:
         attrs: Mapping[str, Any] | None = None,
     ) -> None:
         """Add an edge with its evidence; ``candidates`` > 1 says that it is one of so many possible ends."""
-        text = json.dumps(attrs, separators=(",", ":"), sort_keys=True) if attrs else None
+        text = attributes(attrs)
         self.edges.append((src, dst, kind, key, rule, file, line, guard, candidates, owner, text))
 
     def unresolved_name(self, owner: str, kind: str, name: str, line: int, reason: str) -> None:
@@ -78,3 +86,17 @@ class Graph:
     def diagnostic(self, owner: str, line: int, kind: str, message: str) -> None:
         """Keep something odd about a file (unparsed, odd YAML, not UTF-8)."""
         self.diagnostics.append((owner, line, kind, message))
+
+
+@dataclass
+class Delta:
+    """What ``link.relink`` makes of a few changed files: how to turn the old store into the new one.
+
+    In this order: everything owned by ``owners`` goes (nodes, edges, unresolved names, diagnostics) except the nodes
+    in ``kept``, which get their new (line, end_line, attrs) and keep their ids, so that the edges of other owners
+    still arrive; then ``added`` comes, whose edges may also name the ids of the store.
+    """
+
+    owners: list[str]
+    kept: list[tuple[int, int, int, Mapping[str, Any] | None]] = field(default_factory=list)
+    added: Graph = field(default_factory=Graph)

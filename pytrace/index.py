@@ -14,25 +14,25 @@ import signal
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pytrace import __version__, pool, program, reading
+from pytrace import __version__, pool, program
 from pytrace.checkout import head
 from pytrace.errors import IndexDamaged, IndexOutdated, NoIndex
-from pytrace.facts import FactCache
 from pytrace.files import File, Listing, list_files
 from pytrace.freshness import why_stale
-from pytrace.graph import Graph
-from pytrace.identity import Identity, identify
+from pytrace.gather import Gatherer, changes
+from pytrace.graph import Delta, Graph
+from pytrace.identity import identify
 from pytrace.lock import locked
 from pytrace.model import Facts
-from pytrace.paths import facts_path, index_path, lock_path
+from pytrace.paths import index_path, lock_path
 from pytrace.progress import Reporter, reporter
 from pytrace.store import SCHEMA_VERSION, Manifest, Store, is_whole
-from pytrace.writer import FileRow, remove_leftovers, replacing, write, write_manifests, write_meta
+from pytrace.writer import FileRow, apply, remove_leftovers, replacing, write, write_meta
 
 #: The clock that stamps files ticks every few milliseconds: what changed that shortly before we looked at it may
 #: change again within the same tick. Two seconds when a file system seems to count in whole seconds.
@@ -40,6 +40,13 @@ _TICK_NS, _COARSE_TICK_NS = 20_000_000, 2_100_000_000
 
 #: Above so many files of unknown content, hashing is left to the workers.
 _HASH_HERE = 400
+
+#: Above so many changed files, everything is linked anew.
+_RELINKED = 20
+
+#: ``link.relink(store, before, after, jobs)``: the old index, kind and facts of the changed files before and after
+#: (a new file is only in ``after``, a deleted one only in ``before``); None when it cannot tell.
+Relink = Callable[[Store, Mapping[str, tuple[str, Facts]], Mapping[str, tuple[str, Facts]], int], "Delta | None"]
 
 
 class Known(NamedTuple):
@@ -147,33 +154,36 @@ class _Build:
     """One run of the indexer, under the lock."""
 
     def __init__(self, root: str, index: str, old: Store | None, jobs: int, report: Reporter, force: bool) -> None:
-        self.root, self.index, self.old, self.jobs, self.report, self.force = root, index, old, jobs, report, force
+        self.root, self.index, self.old, self.jobs, self.report = root, index, old, jobs, report
         self.clock = _Clock()
-        self.rows: dict[str, FileRow] = {}
-        self.facts: dict[str, tuple[str, Facts]] = {}
-        self.problems: list[tuple[str, int, str, str]] = []
-        self.unsure: set[str] = set()
-        self.extracted = 0
+        self.gatherer = Gatherer(root, jobs=jobs, report=report, force=force)
+        self.meta: dict[str, str] = {}
+        self.manifests: dict[str, Manifest] = {}
 
     def run(self) -> None:
-        """List, read, link, write."""
+        """List, read, link, write: as little of it as the changes need."""
         started = time.time_ns()
-        at_head = head(self.root)
+        self.meta = {**_program(), "root": self.root, "head": head(self.root), "jobs": str(self.jobs)}
         self.report.phase("listing")
         listing = list_files(self.root)
-        self.problems += listing.diagnostics
+        self.gatherer.problems += listing.diagnostics
         known = self._known()
-        self._read(listing, known)
-        manifests = self._manifests(listing, started)
-        blobs = {row.path: row.blob for row in self.rows.values() if row.blob}
-        identity = identify(self.root, blobs)
-        if self.old is not None and self._same(known, blobs):
-            self._touch(manifests, identity, at_head)
+        unread = self._contents(listing.files, known)
+        before = {path: old.blob for path, old in known.items()}
+        if not unread and self.old is not None and before == self._blobs():
+            self._finish_reading(listing, started)
+            self._touch()
             return
-        self.clock.lap("read")
-        graph = self._link()
-        self.clock.lap("link")
-        self._write(graph, manifests, identity, at_head)
+        delta = None if unread else self._relink(listing.files, known)
+        if delta is None:
+            self.gatherer.gather(listing.files)
+        self._finish_reading(listing, started)
+        if delta is not None:
+            self._apply(delta)
+        elif unread and self.old is not None and before == self._blobs():
+            self._touch()  # the files that could not be read before still cannot
+        else:
+            self._write(self._link())
 
     # -- reading ------------------------------------------------------------------------------------------------
 
@@ -184,113 +194,77 @@ class _Build:
         try:
             blobs = {path: (kind, blob) for path, kind, blob in self.old.file_rows()}
             files = self.old.manifest("files")
-            return {
+            known = {
                 path: Known(*blobs[path], size, stamp)
                 for path, size, stamp in zip(files.paths, files.sizes, files.stamps, strict=True)
                 if path in blobs
             }
+            if self.old.meta("program") != self.meta["program"]:
+                self.old = None  # its contents are known, its graph is another program's
+            return known
         except (sqlite3.Error, KeyError, ValueError):
             self.old = None
             return {}
 
-    def _read(self, listing: Listing, known: Mapping[str, Known]) -> None:
-        """Fill ``rows`` for every file; then ``facts``, unless no content has changed."""
+    def _contents(self, files: Sequence[File], known: Mapping[str, Known]) -> list[File]:
+        """Learn the contents of files as far as it is cheap; return the files that are left."""
         unknown: list[File] = []
-        for file in listing.files:
+        for file in files:
             old = known.get(file.path)
             if old and (old.kind, old.size, old.stamp) == (file.kind, file.size, file.changed_ns):
-                self.rows[file.path] = FileRow(file.path, file.kind, old.blob, file.size)
+                self.gatherer.rows[file.path] = FileRow(file.path, file.kind, old.blob, file.size)
             else:
                 unknown.append(file)
-        if len(unknown) <= _HASH_HERE:
-            unknown = self._hash(unknown)
-        now = {path: row.blob for path, row in self.rows.items()}
-        if not unknown and self.old is not None and self._same(known, now):
-            return
-        self._gather_facts(listing, unknown)
+        return self.gatherer.hash(unknown) if len(unknown) <= _HASH_HERE else unknown
 
-    def _hash(self, files: Sequence[File]) -> list[File]:
-        """Learn the contents of a few files here; return those that could not be read."""
-        left = []
-        for file in files:
-            source, problem = reading.load_source(os.path.join(self.root, file.path))
-            if problem[0]:
-                left.append(file)
-            else:
-                blob = reading.blob_id(source).hex()
-                self.rows[file.path] = FileRow(file.path, file.kind, blob, len(source))
-        return left
+    def _blobs(self) -> dict[str, str]:
+        return {row.path: row.blob for row in self.gatherer.rows.values() if row.blob}
 
-    def _gather_facts(self, listing: Listing, unknown: Sequence[File]) -> None:
-        """Facts of every file: from the cache for known contents, by the workers for the rest."""
-        names = reading.recipes(sorted({file.kind for file in listing.files}))
-        cache = FactCache(facts_path())
-        try:
-            if not self.force:
-                self._from_cache(cache, names)
-            missing = [file for file in listing.files if file.path not in self.facts]
-            self.report.phase("reading", len(missing))
-            self._from_workers(cache, names, missing, "" if self.force else cache.path)
-            if cache.problem:
-                self.report.say(f"facts are not kept, so the next index takes as long: {cache.path}: {cache.problem}")
-        finally:
-            cache.close()
+    def _finish_reading(self, listing: Listing, started: int) -> None:
+        """Now that every content is known: what the tree is, and what the next freshness check compares with."""
+        self.manifests = _manifests(listing, started, self.gatherer.unsure)
+        self.meta.update(identify(self.root, self._blobs())._asdict())
+        self.meta["extracted"] = str(self.gatherer.extracted)
+        self.clock.lap("read")
 
-    def _from_cache(self, cache: FactCache, names: Mapping[str, str]) -> None:
-        by_kind: dict[str, dict[bytes, list[str]]] = {}
-        for row in self.rows.values():
-            by_kind.setdefault(row.kind, {}).setdefault(bytes.fromhex(row.blob), []).append(row.path)
-        for kind, paths in by_kind.items():
-            for blob, packed in cache.get_many(names[kind], list(paths)):
-                for path in paths[blob]:
-                    found = reading.unpack(packed)
-                    if found is not None:
-                        self.facts[path] = (kind, found)
+    # -- nothing new, or a little ---------------------------------------------------------------------------------
 
-    def _from_workers(self, cache: FactCache, names: Mapping[str, str], files: Sequence[File], ask: str) -> None:
-        """Facts of ``files`` by worker processes, which look into the cache ``ask`` first."""
-        new: list[tuple[str, str, bytes, bytes]] = []
-        again: list[File] = []  # the cache's row is damaged
-        for file, read in reading.read_all(
-            self.root, files, names=names, cache=ask, jobs=self.jobs, done=self.report.advance
-        ):
-            kind, message = read.problem
-            if kind:
-                self.problems.append((file.path, 0, kind, message))
-            if kind == "unreadable":
-                self.unsure.add(file.path)
-            found = reading.unpack(read.packed) if read.packed else None
-            if read.known and found is None:
-                again.append(file)
-                continue
-            self.rows[file.path] = FileRow(file.path, file.kind, read.blob.hex() if found else "", read.size)
-            if found is not None:
-                self.facts[file.path] = (file.kind, found)
-                self.extracted += not read.known
-                if not read.known:
-                    new.append((file.kind, names[file.kind], read.blob, read.packed))
-        cache.put(new)
-        if again:
-            self._from_workers(cache, names, again, "")
-
-    # -- nothing new --------------------------------------------------------------------------------------------
-
-    def _same(self, known: Mapping[str, Known], blobs: Mapping[str, str]) -> bool:
-        """Whether the tree's contents, and the program, are those of the previous index."""
-        assert self.old is not None
-        if self.old.meta("program") != program.full_signature():
-            return False
-        return {path: old.blob for path, old in known.items()} == blobs
-
-    def _touch(self, manifests: Mapping[str, Manifest], identity: Identity, at_head: str) -> None:
+    def _touch(self) -> None:
         """Only times, or the commit, have changed: the old index with a new manifest."""
+        meta = {key: value for key, value in self.meta.items() if key not in ("jobs", "extracted")}
         with replacing(self.index, copy=True) as db:
-            db.execute("BEGIN")
-            write_manifests(db, manifests)
-            write_meta(db, {**self._program(), **identity._asdict(), "head": at_head})
-            db.execute("COMMIT")
+            apply(db, Delta([]), self._rows(), self.manifests, meta, self.gatherer.problems)
 
-    # -- linking and writing ------------------------------------------------------------------------------------
+    def _relink(self, files: Sequence[File], known: Mapping[str, Known]) -> Delta | None:
+        """What a few changed files change in the graph, None when that is not known without linking all."""
+        import pytrace.link
+
+        relink: Relink | None = getattr(pytrace.link, "relink", None)
+        if relink is None or self.old is None:
+            return None
+        new, gone = changes({path: old.blob for path, old in known.items()}, self._blobs())
+        if len(new) + len(gone) > _RELINKED:
+            return None
+        fresh = [file for file in files if file.path in set(new)]
+        self.gatherer.gather(fresh)
+        rows = [FileRow(p, known[p].kind, known[p].blob, known[p].size) for p in (*new, *gone) if p in known]
+        before = self.gatherer.earlier(rows)
+        if len(before) < len(rows) or any(file.path not in self.gatherer.facts for file in fresh):
+            return None
+        after = {path: self.gatherer.facts[path] for path in new}
+        self.report.phase("linking")
+        return relink(self.old, {p: (known[p].kind, found) for p, found in before.items()}, after, self.jobs)
+
+    def _apply(self, delta: Delta) -> None:
+        self.clock.lap("link")
+        for path, (_, found) in self.gatherer.facts.items():
+            for line, kind, message in found.get("diagnostics", ()):
+                delta.added.diagnostic(path, line, kind, message)
+        with replacing(self.index, copy=True) as db:
+            apply(db, delta, self._rows(), self.manifests, self._times(), self.gatherer.problems)
+        self.report.summary(f"updated the index for {len(delta.owners)} changed files in {self.clock.total():.1f} s")
+
+    # -- everything -----------------------------------------------------------------------------------------------
 
     def _link(self) -> Graph:
         from pytrace.link import link
@@ -299,62 +273,63 @@ class _Build:
         gc.collect()
         gc.disable()  # millions of tuples, no cycles: the collector would look through all of them, again and again
         try:
-            files = {path: self.facts[path] for path in sorted(self.facts)}
-            self.facts.clear()
+            files = {path: self.gatherer.facts[path] for path in sorted(self.gatherer.facts)}
+            self.gatherer.facts.clear()
             graph = link(files, self.jobs)
             for path, (_, facts) in files.items():
                 for line, kind, message in facts.get("diagnostics", ()):
                     graph.diagnostic(path, line, kind, message)
         finally:
             gc.enable()
-        for problem in self.problems:
+        for problem in self.gatherer.problems:
             graph.diagnostic(*problem)
+        self.clock.lap("link")
         return graph
 
-    def _manifests(self, listing: Listing, started: int) -> dict[str, Manifest]:
-        files = [
-            (f.path, f.size, -1 if f.path in self.unsure or _racy(f.changed_ns, started) else f.changed_ns)
-            for f in listing.files
-        ]
-        folders = [(path, -1 if _racy(mtime, started) else mtime) for path, mtime in listing.directories]
-        return {
-            "files": Manifest([f[0] for f in files], [f[1] for f in files], [f[2] for f in files]),
-            "folders": Manifest([f[0] for f in folders], [], [f[1] for f in folders]),
-        }
-
-    def _program(self) -> dict[str, str]:
-        return {
-            "schema": str(SCHEMA_VERSION),
-            "pytrace": __version__,
-            "program": program.full_signature(),
-            "program_quick": program.quick_signature(),
-        }
-
-    def _write(self, graph: Graph, manifests: Mapping[str, Manifest], identity: Identity, at_head: str) -> None:
+    def _write(self, graph: Graph) -> None:
         self.report.phase("writing")
-        read, link = self.clock.laps["read"], self.clock.laps["link"]
-        meta = {
-            **self._program(),
-            **identity._asdict(),
-            "root": self.root,
-            "head": at_head,
-            "made": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            "jobs": str(self.jobs),
-            "extracted": str(self.extracted),
-            "seconds_read": f"{read:.2f}",
-            "seconds_link": f"{link:.2f}",
-        }
         with replacing(self.index) as db:
-            rows = [self.rows[path] for path in sorted(self.rows)]
-            write(db, graph, rows, manifests, meta)
-            self.clock.lap("write")
-            write_meta(db, {"seconds_write": f"{self.clock.laps['write']:.2f}", "seconds": f"{self.clock.total():.2f}"})
+            write(db, graph, self._rows(), self.manifests, {})
+            write_meta(db, self._times())
         self.report.summary(
-            f"indexed {len(self.rows):,} files ({self.extracted:,} read) in {self.clock.total():.1f} s: "
-            f"{len(graph.nodes):,} nodes, {len(graph.edges):,} edges, {len(graph.unresolved):,} names unresolved, "
-            f"{len(graph.diagnostics):,} diagnostics"
+            f"indexed {len(self.gatherer.rows):,} files ({self.gatherer.extracted:,} read) in "
+            f"{self.clock.total():.1f} s: {len(graph.nodes):,} nodes, {len(graph.edges):,} edges, "
+            f"{len(graph.unresolved):,} names unresolved, {len(graph.diagnostics):,} diagnostics"
             + (" (`pytrace stats --diagnostics` lists them)" if graph.diagnostics else "")
         )
+
+    def _rows(self) -> list[FileRow]:
+        return [self.gatherer.rows[path] for path in sorted(self.gatherer.rows)]
+
+    def _times(self) -> dict[str, str]:
+        """The meta table, with what the run took so far."""
+        self.clock.lap("write")
+        return {
+            **self.meta,
+            "made": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "seconds": f"{self.clock.total():.2f}",
+            **{f"seconds_{name}": f"{seconds:.2f}" for name, seconds in self.clock.laps.items()},
+        }
+
+
+def _program() -> dict[str, str]:
+    """What the meta table says of the program that made the index."""
+    return {
+        "schema": str(SCHEMA_VERSION),
+        "pytrace": __version__,
+        "program": program.full_signature(),
+        "program_quick": program.quick_signature(),
+    }
+
+
+def _manifests(listing: Listing, started: int, unsure: Container[str]) -> dict[str, Manifest]:
+    """What the freshness check will compare with; -1 for what it must look at again."""
+    files, folders = listing.files, listing.directories
+    stamps = [-1 if f.path in unsure or _racy(f.changed_ns, started) else f.changed_ns for f in files]
+    return {
+        "files": Manifest([f.path for f in files], [f.size for f in files], stamps),
+        "folders": Manifest([path for path, _ in folders], [], [-1 if _racy(t, started) else t for _, t in folders]),
+    }
 
 
 def _racy(stamp: int, started: int) -> bool:

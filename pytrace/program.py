@@ -100,7 +100,21 @@ def extractor_signature(module: str) -> str:
         for file in sorted(files):
             if file.endswith(".scm"):
                 whole.update(file.encode() + b"\0" + _read(os.path.join(folder, file)) + b"\0")
+    for parser in ("tree_sitter", "tree_sitter_cpp", "tree_sitter_cuda", "tree_sitter_python"):
+        whole.update(_binaries(parser).encode())
     return whole.hexdigest()[:16]
+
+
+def _binaries(package: str) -> str:
+    """Names and sizes of a package's compiled parts: another grammar makes other facts. (Not imported for this.)"""
+    from importlib.util import find_spec
+
+    spec = find_spec(package)
+    if spec is None or spec.origin is None:
+        return package
+    with os.scandir(os.path.dirname(spec.origin)) as entries:
+        parts = sorted(f"{e.name}:{e.stat().st_size}" for e in entries if e.name.endswith((".so", ".pyd")))
+    return f"{package}:{parts}"
 
 
 def _path_of(module: str) -> str:

@@ -22,6 +22,9 @@ from pytrace.program import extractor_signature
 #: size of its text.
 SIZE_LIMIT = 6_000_000
 
+#: The key of a problem among facts; there is then no other.
+PROBLEM = "problem"
+
 #: Bytes of source dealt out to a worker at a time: small enough that none waits long for the last one.
 _BATCH = 400_000
 
@@ -31,6 +34,9 @@ class Read(NamedTuple):
 
     ``blob`` is git's id of the content, b"" when it was not read; ``packed`` the facts, b"" when there are none;
     ``known`` says that they came from the fact cache; ``problem`` is (kind, message) or ("", "").
+
+    A content that ends its worker or breaks its extractor has facts too, and they are cached: ``PROBLEM`` alone.
+    Otherwise every run would wait for it again.
     """
 
     blob: bytes
@@ -46,9 +52,9 @@ def blob_id(source: bytes) -> bytes:
 
 
 def recipes(kinds: Sequence[str]) -> dict[str, str]:
-    """kind -> name of the recipe by which its facts are made today; imports the extractors."""
+    """kind -> name of the recipe by which its facts are made today. (Imports no extractor: the cache may have all.)"""
     signatures = {module: extractor_signature(module) for module in {EXTRACTORS[kind] for kind in kinds}}
-    return {kind: facts.recipe(kind, load(kind).VERSION, signatures[EXTRACTORS[kind]]) for kind in kinds}
+    return {kind: facts.recipe(kind, signatures[EXTRACTORS[kind]]) for kind in kinds}
 
 
 def load_source(path: str) -> tuple[bytes, tuple[str, str]]:
@@ -63,10 +69,10 @@ def load_source(path: str) -> tuple[bytes, tuple[str, str]]:
         return b"", ("unreadable", f"not read: {error.strerror}")
 
 
-def extract(kind: str, source: bytes) -> tuple[bytes, tuple[str, str]]:
+def extract(kind: str, source: bytes) -> bytes:
     """The packed facts of a source; a bug of ours on strange input is a problem of this file only."""
     try:
-        return facts.pack(load(kind).extract(source)), ("", "")
+        return facts.pack(load(kind).extract(source))
     except (Exception, RecursionError) as error:
         place = ""
         if error.__traceback__ is not None:
@@ -74,7 +80,7 @@ def extract(kind: str, source: bytes) -> tuple[bytes, tuple[str, str]]:
             while last.tb_next is not None:
                 last = last.tb_next
             place = f" at {os.path.basename(last.tb_frame.f_code.co_filename)}:{last.tb_lineno}"
-        return b"", ("extractor-failed", f"{type(error).__name__}: {str(error)[:200]}{place}")
+        return problem_facts("extractor-failed", f"{type(error).__name__}: {str(error)[:200]}{place}")
 
 
 _cache: facts.FactCache | None = None
@@ -98,8 +104,7 @@ def read_file(root: str, cache: str, names: Mapping[str, str], item: tuple[str, 
     packed = _open_cache(cache).get(names[kind], blob) if cache else None
     if packed is not None:
         return Read(blob, len(source), packed, True, problem)[:]
-    packed, problem = extract(kind, source)
-    return Read(blob, len(source), packed, False, problem)[:]
+    return Read(blob, len(source), extract(kind, source), False, problem)[:]
 
 
 def read_all(
@@ -113,14 +118,30 @@ def read_all(
 ) -> Iterator[tuple[File, Read]]:
     """Read all ``files`` with ``jobs`` processes, the big ones first; yield them as they get done."""
     by_path = {file.path: file for file in files}
+    for kind in {file.kind for file in files}:
+        load(kind)  # once, here: forked workers inherit it
     work = partial(read_file, root, cache, dict(names))
     timeout = float(os.environ.get("PYTRACE_FILE_TIMEOUT") or 60)
     for (path, _), result in pool.run(batches(files), work, jobs=jobs, timeout=timeout):
         done(1)
         if isinstance(result, pool.Lost):
-            yield by_path[path], Read(b"", 0, b"", False, ("lost", f"no facts: {result.reason}"))
+            yield by_path[path], _lost(os.path.join(root, path), result.reason)
         else:
             yield by_path[path], Read(*result)
+
+
+def problem_facts(kind: str, message: str) -> bytes:
+    """The packed facts of a content that has none."""
+    return facts.pack({PROBLEM: (kind, message)})
+
+
+def _lost(path: str, reason: str) -> Read:
+    """What is left of a file whose worker died: its id."""
+    source, problem = load_source(path)
+    if problem[0]:
+        return Read(b"", 0, b"", False, problem)
+    packed = problem_facts("lost", f"no facts: {reason}; `pytrace index --force` tries again")
+    return Read(blob_id(source), len(source), packed, False, problem)
 
 
 def batches(files: Sequence[File]) -> list[list[tuple[str, str]]]:

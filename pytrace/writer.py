@@ -17,8 +17,11 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from pytrace.errors import CannotWrite, DiskFull
-from pytrace.graph import Graph
+from pytrace.graph import Delta, Graph, attributes
 from pytrace.store import INDEXES, SCHEMA, Manifest
+
+#: Kinds of diagnostics that listing and reading make: every run looks for them again.
+FLEETING = ("skipped", "unreadable", "too-large")
 
 #: What the names of unfinished files hold.
 _UNFINISHED = ".new-"
@@ -130,9 +133,60 @@ def write(
     """Fill an empty database: tables, rows in one transaction, then the indexes."""
     db.executescript(SCHEMA)
     db.execute("BEGIN")
-    ids = _Interned(start=1)
+    ids = _Interned()
     for row in files:
         ids[row.path]
+    _rows(db, graph, ids)
+    _files(db, files, ids)
+    write_manifests(db, manifests)
+    write_meta(db, meta)
+    db.execute("COMMIT")
+    db.executescript(INDEXES)
+
+
+def apply(
+    db: sqlite3.Connection,
+    delta: Delta,
+    files: Sequence[FileRow],
+    manifests: Mapping[str, Manifest],
+    meta: Mapping[str, str],
+    problems: Sequence[tuple[str, int, str, str]],
+) -> None:
+    """Apply a delta to a copy of a store, in one transaction.
+
+    ``files`` are all files of the tree as they are now, ``problems`` the diagnostics of listing and reading, which
+    every run finds anew.
+    """
+    db.execute("BEGIN")
+    ids = _Interned(db.execute("SELECT path, id FROM file"))
+    _drop(db, delta, ids)
+    db.executemany(
+        "UPDATE node SET line = ?, end_line = ?, attrs = ? WHERE id = ?",
+        ((line, end, attributes(attrs), number) for number, line, end, attrs in delta.kept),
+    )
+    db.execute(f"DELETE FROM diagnostic WHERE kind IN {FLEETING}")
+    delta.added.diagnostics += problems
+    _rows(db, delta.added, ids)
+    db.execute("DELETE FROM file")
+    _files(db, files, ids)
+    write_manifests(db, manifests)
+    write_meta(db, meta)
+    db.execute("COMMIT")
+
+
+def _drop(db: sqlite3.Connection, delta: Delta, ids: Mapping[str, int]) -> None:
+    """Delete what the owners of a delta own, but the nodes that are kept."""
+    owners = [(ids[path],) for path in delta.owners if path in ids]
+    db.execute("CREATE TEMP TABLE kept(id INTEGER PRIMARY KEY)")
+    db.executemany("INSERT INTO kept VALUES (?)", ((row[0],) for row in delta.kept))
+    db.executemany("DELETE FROM node WHERE owner = ? AND id NOT IN (SELECT id FROM kept)", owners)
+    for table in ("edge", "unresolved", "diagnostic"):
+        db.executemany(f"DELETE FROM {table} WHERE owner = ?", owners)
+    db.execute("DROP TABLE kept")
+
+
+def _rows(db: sqlite3.Connection, graph: Graph, ids: _Interned) -> None:
+    """Insert everything that a graph holds."""
     _nodes(db, graph, ids)
     _edges(db, graph, ids)
     db.executemany(
@@ -141,16 +195,16 @@ def write(
     db.executemany(
         "INSERT INTO diagnostic VALUES (?,?,?,?)", ((ids.of(r[0]), r[1], r[2], r[3]) for r in graph.diagnostics)
     )
+
+
+def _files(db: sqlite3.Connection, files: Sequence[FileRow], ids: Mapping[str, int]) -> None:
+    """Insert the files of the tree, and those that are only named (they have no content)."""
     known = {row.path: row for row in files}
     empty = FileRow("", "other", "", 0)
     db.executemany(
         "INSERT INTO file VALUES (?,?,?,?,?)",
         ((i, path, r.kind, r.blob, r.size) for path, i in ids.items() for r in (known.get(path, empty),)),
     )
-    write_manifests(db, manifests)
-    write_meta(db, meta)
-    db.execute("COMMIT")
-    db.executescript(INDEXES)
 
 
 def write_meta(db: sqlite3.Connection, meta: Mapping[str, str]) -> None:
@@ -167,10 +221,11 @@ def write_manifests(db: sqlite3.Connection, manifests: Mapping[str, Manifest]) -
 
 
 class _Interned(dict[str, int]):
-    """Text -> small integer, in order of first use."""
+    """Text -> small integer, in order of first use, behind those that are known already."""
 
-    def __init__(self, start: int) -> None:
-        self.next = start
+    def __init__(self, known: Iterable[tuple[str, int]] = ()) -> None:
+        super().__init__(known)
+        self.next = max(self.values(), default=0) + 1
 
     def __missing__(self, text: str) -> int:
         number = self[text] = self.next
@@ -195,7 +250,10 @@ def _nodes(db: sqlite3.Connection, graph: Graph, ids: _Interned) -> None:
 
 
 def _edges(db: sqlite3.Connection, graph: Graph, ids: _Interned) -> None:
-    guards, rules = _Interned(start=1), _Interned(start=1)
+    guards, rules = (
+        _Interned(db.execute(f"SELECT {column}, id FROM {name}").fetchall())
+        for name, column in (("guard", "text"), ("rule", "name"))
+    )
     rows: Iterator[tuple[Any, ...]] = (
         (
             src, dst, kind, key, rules[rule], ids[file] if file else None, line,
@@ -204,5 +262,5 @@ def _edges(db: sqlite3.Connection, graph: Graph, ids: _Interned) -> None:
         for src, dst, kind, key, rule, file, line, guard, candidates, owner, attrs in graph.edges
     )  # fmt: skip
     db.executemany("INSERT INTO edge VALUES (?,?,?,?,?,?,?,?,?,?,?)", rows)
-    db.executemany("INSERT INTO guard VALUES (?,?)", ((i, text) for text, i in guards.items()))
-    db.executemany("INSERT INTO rule VALUES (?,?)", ((i, text) for text, i in rules.items()))
+    db.executemany("INSERT OR IGNORE INTO guard VALUES (?,?)", ((i, text) for text, i in guards.items()))
+    db.executemany("INSERT OR IGNORE INTO rule VALUES (?,?)", ((i, text) for text, i in rules.items()))

@@ -11,8 +11,9 @@ import signal
 import time
 from collections.abc import Mapping
 
-from pytrace.graph import Graph
+from pytrace.graph import Delta, Graph
 from pytrace.model import Facts
+from pytrace.store import Store
 
 VERSION = 1
 
@@ -23,7 +24,7 @@ def extract(source: bytes) -> Facts:
     log = os.environ.get("FAKE_LOG")
     if log:
         with open(log, "a", encoding="utf-8") as file:
-            file.write(text.split("\n")[0] + "\n")
+            file.write(text.strip().split("\n")[0] + "\n")
     if "EXPLODE" in text:
         raise RuntimeError("exploded")
     if "RECURSE" in text:
@@ -57,3 +58,28 @@ def link(files: Mapping[str, tuple[str, Facts]], jobs: int = 1) -> Graph:
         else:
             graph.unresolved_name(path, "call", name, line, "no such function")
     return graph
+
+
+def relink(
+    store: Store, before: Mapping[str, tuple[str, Facts]], after: Mapping[str, tuple[str, Facts]], jobs: int
+) -> Delta | None:
+    """The delta of changed files that define what they defined before."""
+    if before.keys() != after.keys():
+        return None
+    delta = Delta(list(after), added=Graph(first_id=1 + max(n.id for n in store.all_nodes())))
+    for path, (_, facts) in after.items():
+        rows = facts["rows"]
+        old = [name for _, word, name in before[path][1]["rows"] if word == "def"]
+        if [name for _, word, name in rows if word == "def"] != old:
+            return None
+        last = 0
+        for line, word, name in rows:
+            (node,) = store.named(name) or (None,)
+            if word == "def" and node is not None:
+                last = node.id
+                delta.kept.append((last, line, line, {"kept": True}))
+            elif word == "call" and node is not None:
+                delta.added.edge(last, node.id, "calls", rule="call", file=path, line=line, owner=path)
+            elif word == "call":
+                delta.added.unresolved_name(path, "call", name, line, "no such function")
+    return delta

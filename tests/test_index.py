@@ -19,6 +19,7 @@ from pytrace.freshness import fresh_store
 from pytrace.index import refresh
 from pytrace.paths import facts_path, index_path
 from pytrace.store import Store
+from tests import fake_stage
 from tests.trees import commit_all, make_tree
 
 pytestmark = pytest.mark.usefixtures("fake_stages")
@@ -264,6 +265,69 @@ def test_force_reads_everything(root: Path, tmp_path: Path) -> None:
     refresh(root, quiet=True, force=True)
     assert len(extracted(tmp_path)) == 7
     assert edges(root) == ALL
+
+
+class TestRelink:
+    """A few changed files: the old index with a delta, equal to the index that is made anew."""
+
+    @pytest.fixture
+    def relinking(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        update(root)
+        monkeypatch.setattr(pytrace.link, "relink", fake_stage.relink, raising=False)
+        monkeypatch.setattr(pytrace.link, "link", lambda *a: pytest.fail("all was linked"))
+        return root
+
+    def content(self, root: Path) -> dict[str, object]:
+        """Everything that the index holds, but ids."""
+        store = Store(index_path(str(root)))
+        name = {n.id: n.name for n in store.all_nodes()}
+        found = {
+            "nodes": sorted((n.kind, n.name, n.file, n.line) for n in store.all_nodes()),
+            "edges": sorted((name[e.src], name[e.dst], e.rule, e.file, e.line) for e in store.all_edges()),
+            "unresolved": list(store.unresolved()),
+            "diagnostics": list(store.diagnostics()),
+            "files": store.file_rows(),
+        }
+        store.close()
+        return found
+
+    @pytest.mark.parametrize(
+        "content",
+        [
+            "\n\ndef f2\ncall f3\n",
+            "def f2\n",
+            "def f2\ncall f0\ncall a\n",
+            "def f2\ncall mystery\n",
+            b"def f2\ncall f3\n\xff\n",
+        ],
+    )
+    def test_it_equals_a_new_index(
+        self, relinking: Path, content: str | bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        extracted(tmp_path)
+        make_tree(relinking, {"c10/f2.cpp": content})
+        update(relinking)
+        assert len(extracted(tmp_path)) == 1
+        relinked = self.content(relinking)
+        monkeypatch.setattr(pytrace.link, "link", fake_stage.link)
+        refresh(relinking, quiet=True, force=True)
+        assert relinked == self.content(relinking)
+
+    def test_twice(self, relinking: Path) -> None:
+        for n in (0, 1, 4):
+            make_tree(relinking, {"c10/f2.cpp": f"def f2\ncall f{n}\n", "c10/f3.cpp": f"def f3\ncall f{n}\n"})
+            assert update(relinking) == sorted(["a>f0", "f0>f1", "f1>f2", f"f2>f{n}", f"f3>f{n}"])
+
+    @pytest.mark.parametrize("change", [add, delete, rename])
+    def test_all_is_linked_when_it_cannot_tell(
+        self, relinking: Path, change: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(pytrace.link, "link", fake_stage.link)
+        change(relinking)
+        update(relinking)
+        relinked = self.content(relinking)
+        refresh(relinking, quiet=True, force=True)
+        assert relinked == self.content(relinking)
 
 
 class TestProgramChanges:
