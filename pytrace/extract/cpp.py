@@ -67,7 +67,7 @@ class Call(NamedTuple):
     """One thing that a function's body reaches for."""
 
     function: int  #: index into functions
-    kind: str  #: f call, m method call, k launch, n construction, r reference to a function, b binary operator, p printed, t template argument
+    kind: str  #: f call, m method call, k launch, n construction, r reference to a function, b binary operator, p printed, t template argument, c use of a class template
     name: str  #: callee without template arguments
     line: int
     guard: str
@@ -651,6 +651,13 @@ class _Reader:
             return
         if templates:
             self._template_references(callee, owner, start, guard, env, out)
+        elif "<" in callee:
+            # Class<T>::method(…): a use of the class template
+            head = squeeze(callee).rpartition("::")[0]
+            given = template_arguments(head)
+            if given:
+                self._add(out, owner, "c", without_templates(head).removeprefix("::"), start, guard, (), "", given)
+                self._template_references(head, owner, start, guard, env, out)
         self._add(out, owner, "f", name, start, guard, kinds, "", templates, raw)
 
     def _message(self, start: int, end: int, owner: int, offset: int, guard: str, env: dict[str, str], out: list[Call]) -> None:

@@ -142,6 +142,10 @@ class Resolver:
             if call[1] == "p":
                 self._printed(call)
                 continue
+            if call[1] == "c":
+                for owner in self.functions.class_names(str(call[2]), self.symbol.scope, path):
+                    self.templates.add_class(owner, Site(self.symbol, str(call[7]), (), call[3]))  # type: ignore[arg-type]
+                continue
             handlers[str(call[1])](call)
         return self._unique(), self.lost, self.library_calls
 
@@ -204,6 +208,9 @@ class Resolver:
         name: str = call[2]  # type: ignore[assignment]
         scope, path = self.symbol.scope, self.path
         head, _, bare = name.rpartition("::")
+        if self.symbol.templates and (head or name) in parameter_names(self.symbol.templates):
+            self._defer(head or name, bare if head else "", call)
+            return
         if head:
             if bare in ("call", "redispatch") and "_ops::" in head:
                 operator = self.unambiguous.get(head.rpartition("::")[2])
@@ -377,6 +384,9 @@ class Resolver:
 
     def _launch(self, call: Sequence[object]) -> None:
         name: str = call[2]  # type: ignore[assignment]
+        if self.symbol.templates and name in parameter_names(self.symbol.templates):
+            self._defer(name, "", call)
+            return
         symbols = self.functions.lookup(name, self.symbol.scope, self.path)
         kernels = [s for s in symbols if s.kind == "kernel"]
         if kernels:
@@ -387,11 +397,11 @@ class Resolver:
             self.lost.append(("launch", name, call[3], "no __global__ function of this name is visible"))  # type: ignore[arg-type]
 
     def _construct(self, call: Sequence[object]) -> None:
+        if self._defer(str(call[2]), "", call):
+            return
         owners = self.functions.class_names(str(call[2]), self.symbol.scope, self.path)
         if owners:
             self._made(owners, call)
-        elif call[2].isidentifier():  # type: ignore[attr-defined]
-            self._defer(str(call[2]), "", call)
 
     def _defer(self, parameter: str, method: str, call: Sequence[object]) -> bool:
         """Note a call through a template parameter; False when ``parameter`` is none."""
@@ -416,6 +426,8 @@ class Resolver:
 
     def _reference(self, call: Sequence[object]) -> None:
         name: str = call[2]  # type: ignore[assignment]
+        if self.symbol.templates and name in parameter_names(self.symbol.templates):
+            return
         bare = name.rpartition("::")[2]
         if bare in self.stubs:
             self._stub(bare, call)
@@ -469,7 +481,7 @@ def link(ctx: Context) -> None:
     indirect = [*resolver.virtual, *resolver.templates.rows(resolver)]
     made = {e[1] for e in ctx.graph.edges if e[4] in ("construct", "reference")}
     for path, row in indirect:
-        if row.kind == EdgeKind.CALLS and row.dst in made:
+        if row.kind == EdgeKind.CALLS and row.rule == "virtual-call" and row.dst in made:
             row = row._replace(kind=EdgeKind.MAY_CALL)
         add(ctx, path, ([row], [], []))
     formula_calls.link(ctx, resolver)

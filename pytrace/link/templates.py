@@ -3,7 +3,8 @@
 A function template (or a method of a class template) that calls through one of its parameters is resolved from the places
 that use the template: the class, function or stub given as a template argument, or the type of the argument that the
 parameter is deduced from. An argument that is itself a template parameter of the caller is followed further up.
-Each edge is one of N candidates: which of them holds depends on the caller.
+The edge to what is called starts where the argument is given: there it is certain. From the template itself it is a
+``may_call`` edge, one of N, because which holds depends on who uses it.
 """
 
 from __future__ import annotations
@@ -55,13 +56,21 @@ class Deferred(NamedTuple):
     kinds: tuple[str, ...]
 
 
+class Binding(NamedTuple):
+    """What a template parameter is bound to, and where."""
+
+    name: str  #: as written at the site
+    site: Symbol
+    line: int
+
+
 class Templates:
     """Collects uses and calls while files are resolved; ``rows`` then makes the edges."""
 
     def __init__(self) -> None:
         self.function_sites: dict[int, dict[tuple[object, ...], Site]] = defaultdict(dict)
         self.class_sites: dict[str, dict[tuple[object, ...], Site]] = defaultdict(dict)
-        self._memory: dict[tuple[int, str], list[tuple[str, str, str]]] = {}
+        self._memory: dict[tuple[int, str], list[Binding]] = {}
         self._parameters: dict[tuple[int, str], bool] = {}
         self.deferred: list[Deferred] = []
 
@@ -92,21 +101,26 @@ class Templates:
         """(file, edge) for every deferred call that can be resolved."""
         from pytrace.link.calls import Row
 
-        out: list[tuple[str, Row]] = []
+        out: dict[tuple[int, int, str, int], tuple[str, Row]] = {}
         for call in self.deferred:
-            targets: dict[tuple[int, str], None] = {}
-            for name, scope, file in self._bound(call.symbol, call.parameter, resolver, 0):
-                for node_id, kind in self._targets(resolver, name, scope, file, call):
-                    if node_id != call.symbol.id:
-                        targets[node_id, kind] = None
-            for node_id, kind in targets:
-                out.append(
-                    (call.symbol.file, Row(call.symbol.id, node_id, kind, "", "template-argument", call.line, call.guard, max(2, len(targets)) if len(targets) > 1 else 1))
-                )
-        return out
+            targets: dict[tuple[int, str], list[Binding]] = {}
+            for bound in self._bound(call.symbol, call.parameter, resolver, 0):
+                for target in self._targets(resolver, bound, call):
+                    if target[0] != call.symbol.id:
+                        targets.setdefault(target, []).append(bound)
+            for (node_id, kind), sites in targets.items():
+                from_template = kind if kind == EdgeKind.USES_STUB else EdgeKind.MAY_CALL
+                row = Row(call.symbol.id, node_id, from_template, "", "template-argument", call.line, call.guard, len(targets))
+                out.setdefault((row.src, row.dst, row.kind, row.line), (call.symbol.file, row))
+                for bound in sites:
+                    if bound.site.id != node_id:
+                        row = Row(bound.site.id, node_id, kind, "", "template-argument", bound.line, "", 1)
+                        out.setdefault((row.src, row.dst, row.kind, row.line), (bound.site.file, row))
+        return list(out.values())
 
-    def _targets(self, resolver: Resolver, name: str, scope: str, file: str, call: Deferred) -> list[tuple[int, str]]:
+    def _targets(self, resolver: Resolver, bound: Binding, call: Deferred) -> list[tuple[int, str]]:
         table = resolver.functions
+        name, scope, file = bound.name, bound.site.scope, bound.site.file
         bare = name.rpartition("::")[2]
         if bare in resolver.stubs:
             stub = resolver.stubs.resolve(name, scope)
@@ -124,14 +138,14 @@ class Templates:
                     found.append((symbol.id, EdgeKind.LAUNCHES if symbol.kind == "kernel" else EdgeKind.CALLS))
         return found
 
-    def _bound(self, symbol: Symbol, parameter: str, resolver: Resolver, depth: int) -> list[tuple[str, str, str]]:
-        """(name, scope, file) of what ``parameter`` of ``symbol`` (or of its class) is bound to at its uses."""
+    def _bound(self, symbol: Symbol, parameter: str, resolver: Resolver, depth: int) -> list[Binding]:
+        """What ``parameter`` of ``symbol`` (or of its class) is bound to at its uses."""
         key = (symbol.id, parameter)
         known = self._memory.get(key)
         if known is not None or depth > _DEPTH:
             return known or []
         self._memory[key] = []  # a template that instantiates itself adds nothing
-        found: dict[tuple[str, str, str], None] = {}
+        found: dict[Binding, None] = {}
         names = parameter_names(symbol.templates) if symbol.templates else ()
         if parameter in names:
             sites = self.function_sites.get(symbol.id, {}).values()
@@ -153,8 +167,8 @@ class Templates:
         symbol: Symbol | None,
         resolver: Resolver,
         depth: int,
-    ) -> list[tuple[str, str, str]]:
-        found: list[tuple[str, str, str]] = []
+    ) -> list[Binding]:
+        found: list[Binding] = []
         index = names.index(parameter)
         # which function parameters have this template parameter as their type: the argument's type binds it
         deduced = [] if symbol is None else [n for n, p in enumerate(symbol.parameters) if kind_of(p[0]) == parameter]
@@ -175,7 +189,7 @@ class Templates:
                 if self.parameter_of(site.caller, name, resolver):
                     found += self._bound(site.caller, name, resolver, depth + 1)
                 else:
-                    found.append((name, site.caller.scope, site.caller.file))
+                    found.append(Binding(name, site.caller, site.line))
         return found
 
 
