@@ -65,15 +65,22 @@ def _python(page: Page, answer: OpAnswer) -> None:
     if not answer.python and not answer.bindings:
         page.add(("  No Python name leads here (torch.ops has every operator).", "dim"))
         return
+    known_as: dict[str, list[PythonName]] = {binding.ref.name: [] for binding in answer.bindings}
     for name in answer.python:
-        _python_name(page, name)
-    if answer.more_python:
-        page.add((f"  … and {answer.more_python} more Python names call it", "dim"))
+        if name.via is not None and name.via.kind == "alias_of" and name.through[0] in known_as:
+            known_as[name.through[0]].append(name)
     for binding in answer.bindings:
-        spans: list[Span] = [("binding ", "dim"), (binding.ref.name, "binding")]
-        if binding.ref.note:
-            spans.append((f"  {binding.ref.note}", "dim"))
+        names = known_as[binding.ref.name]
+        spans: list[Span] = [(", ".join(n.ref.name for n in names), "python"), (" = " if names else "", "dim")]
+        spans += [(binding.ref.name, "binding"), (f"  {binding.ref.note}" if binding.ref.note else "", "dim")]
         page.row(spans, binding.ref.at, indent="  ", rest="  ")
+    for name in answer.python:
+        if not any(name in names for names in known_as.values()):
+            _python_name(page, name)
+    if answer.more_python:
+        page.add((f"  … and {answer.more_python} more Python names lead here", "dim"))
+    if answer.python_places:
+        page.add((f"  called from {answer.python_places} places in Python", "dim"))
 
 
 def _python_name(page: Page, name: PythonName) -> None:

@@ -185,6 +185,7 @@ class OpAnswer:
     bindings: list[PythonName]
     python: list[PythonName]
     more_python: int
+    python_places: int  #: when callers were too many to be told: from how many places in Python it is called
     dispatch: list[Row]
     paths: list[Path]
     dtypes: list[Dtypes]

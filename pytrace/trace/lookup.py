@@ -1,13 +1,53 @@
 """Look-ups that the store's own reader does not have: names by a part of them, edges by the line they were read at.
 
-They return ids only, and speak SQL on ``Store.db``; everything about rows stays with the store.
+They speak SQL on ``Store.db``, and only here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
+from json import loads
 
+from pytrace.model import Edge, Node
 from pytrace.store import Store
+
+_BELOW = (
+    "SELECT e.src, e.dst, e.kind, e.key, r.name, coalesce(f.path, ''), e.line, coalesce(g.text, ''), e.candidates,"
+    " e.attrs, n.kind, n.name, coalesce(h.path, ''), n.line, n.end_line, n.attrs"
+    " FROM edge e JOIN rule r ON r.id = e.rule JOIN node n ON n.id = e.dst"
+    " LEFT JOIN file f ON f.id = e.file LEFT JOIN guard g ON g.id = e.guard LEFT JOIN file h ON h.id = n.file"
+)
+
+
+def below(
+    store: Store, ids: Iterable[int], kinds: Sequence[str], known: Container[int], ignored: tuple[str, ...]
+) -> tuple[list[Edge], list[Node]]:
+    """The edges that leave ``ids``, in source order, and those of their ends that are not ``known``.
+
+    One query for both: a walk asks for nothing else. Left out are ends whose names begin with one of ``ignored``.
+    """
+    todo = list(ids)
+    edges: list[Edge] = []
+    nodes: dict[int, Node] = {}
+    marks = ",".join("?" * len(kinds))
+    for start in range(0, len(todo), 500):
+        part = todo[start : start + 500]
+        where = f"WHERE e.src IN ({','.join('?' * len(part))}) AND e.kind IN ({marks})"
+        for row in store.db.execute(f"{_BELOW} {where} ORDER BY f.path, e.line, e.rowid", (*part, *kinds)):
+            if row[11].startswith(ignored):
+                continue
+            edges.append(Edge._make((*row[:9], loads(row[9]) if row[9] else {})))
+            end = row[1]
+            if end not in nodes and end not in known:
+                nodes[end] = Node._make((end, *row[10:15], loads(row[15]) if row[15] else {}))
+    return edges, list(nodes.values())
+
+
+def count_to(store: Store, ids: Iterable[int], kind: str) -> int:
+    """How many edges of a kind arrive at ``ids``."""
+    todo = list(ids)[:500]
+    sql = f"SELECT count(*) FROM edge WHERE dst IN ({','.join('?' * len(todo))}) AND kind = ?"
+    return int(store.db.execute(sql, (*todo, kind)).fetchone()[0])
 
 
 def _like(text: str) -> str:

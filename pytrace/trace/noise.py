@@ -10,8 +10,8 @@ import re
 
 from pytrace.model import Node, NodeKind
 
-#: Namespaces and classes whose functions carry an operator but do none of its work. Nothing is opened below them.
-_INFRASTRUCTURE = (
+#: Namespaces and classes whose functions carry an operator but do none of its work: no path leads through them.
+INFRASTRUCTURE = (
     "c10::",  # types, checks, dispatcher
     "std::",
     "at::TensorIterator",  # shape, type and stride computation shared by every pointwise operator
@@ -51,7 +51,7 @@ _TENSOR_RETURN = re.compile(r"->.*(?:\bTensor\b|\(\))")
 
 def is_infrastructure(name: str) -> bool:
     """Whether the function of this qualified name is shared plumbing, below which nothing is shown."""
-    return name.startswith(_INFRASTRUCTURE)
+    return name.startswith(INFRASTRUCTURE)
 
 
 def is_plumbing(op: Node) -> bool:

@@ -56,6 +56,7 @@ def answer(
         bindings=names.bindings,
         python=names.python,
         more_python=names.more,
+        python_places=names.places,
         dispatch=shown,
         paths=paths,
         dtypes=_dtypes(paths),

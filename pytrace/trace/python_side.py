@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from pytrace.model import Edge, EdgeKind, Node, NodeKind
 from pytrace.store import Store
+from pytrace.trace import lookup
 from pytrace.trace.answers import PythonName, Ref
 from pytrace.trace.walk import ref, via
 
@@ -14,6 +15,10 @@ _DOWN = (EdgeKind.ALIAS_OF, EdgeKind.BINDS, EdgeKind.CALLS_OP, EdgeKind.CALLS)
 _MAX_NODES = 3000
 #: How many calls up a name may stand and still be told as a way to reach the operator.
 _UP_CALLS = 2
+
+
+#: What is called from more places than this (``torch.add``, ``Tensor.size``) is told with its own names only.
+_MANY_CALLS = 250
 
 
 class Way(NamedTuple):
@@ -73,6 +78,7 @@ class Names(NamedTuple):
     bindings: list[PythonName]
     python: list[PythonName]
     more: int
+    places: int  #: when callers are too many to tell: from how many places in Python it is called; else 0
 
 
 def up(store: Store, ops: Iterable[int], limit: int = 8, calls: int = _UP_CALLS) -> Names:
@@ -86,6 +92,7 @@ def up(store: Store, ops: Iterable[int], limit: int = 8, calls: int = _UP_CALLS)
     came: dict[int, tuple[int, Edge]] = {}
     lines: dict[tuple[int, int], list[int]] = {}
     known_as: dict[int, list[int]] = {}
+    places = 0
     first = store.edges_to(ids, EdgeKind.BINDS, EdgeKind.CALLS_OP)
     edges = [(e, 0 if e.kind == EdgeKind.BINDS else 1) for e in first]
     while edges and len(came) < _MAX_NODES:
@@ -102,7 +109,15 @@ def up(store: Store, ops: Iterable[int], limit: int = 8, calls: int = _UP_CALLS)
                 continue
             came[edge.src] = (distance, edge)
             frontier[edge.src] = None
-        found = store.edges_to(list(frontier), EdgeKind.ALIAS_OF, EdgeKind.CALLS) if frontier else []
+        if not frontier:
+            break
+        kinds = [EdgeKind.ALIAS_OF]
+        if not places:
+            places = lookup.count_to(store, frontier, EdgeKind.CALLS)
+            if places < _MANY_CALLS:
+                kinds.append(EdgeKind.CALLS)
+                places = 0
+        found = store.edges_to(list(frontier), *kinds)
         edges = [(e, came[e.dst][0] + (e.kind == EdgeKind.CALLS)) for e in found]
     above = _Above(nodes, came, lines)
     above.hidden = _other_names(nodes, known_as) | above.own_methods()
@@ -114,7 +129,7 @@ def up(store: Store, ops: Iterable[int], limit: int = 8, calls: int = _UP_CALLS)
     )
     kept = python[:limit] if limit else python
     names = [above.name(i) for *_, i in kept]
-    return Names(sorted(bindings, key=lambda b: b.ref.name), names, len(python) - len(kept))
+    return Names(sorted(bindings, key=lambda b: b.ref.name), names, len(python) - len(kept), places)
 
 
 class _Above:

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 from pytrace.model import Edge, EdgeKind, Node, NodeKind
 from pytrace.store import Store
-from pytrace.trace.noise import is_infrastructure, is_launcher, is_library_plumbing, is_plumbing, is_question
+from pytrace.trace import lookup
+from pytrace.trace.noise import INFRASTRUCTURE, is_launcher, is_library_plumbing, is_plumbing, is_question
 
 #: What leaves a function (or a stub, a functor) on the way down.
 DOWN = (
@@ -42,7 +43,7 @@ class Region:
         self._callers: dict[int, int] = {}
 
     def load(self, start: Iterable[Node]) -> None:
-        """Load what ``start`` reaches without crossing an operator: two queries a level."""
+        """Load what ``start`` reaches without crossing an operator, one query a level; infrastructure is left out."""
         frontier = []
         for node in start:
             self.nodes[node.id] = node
@@ -52,8 +53,8 @@ class Region:
         while frontier and loaded < _MAX_NODES:
             for node_id in frontier:
                 self.out[node_id] = []
-            edges = self.store.edges_from(frontier, *DOWN)
-            self.nodes.update(self.store.nodes({e.dst for e in edges} - self.nodes.keys()))
+            edges, ends = lookup.below(self.store, frontier, DOWN, self.nodes, INFRASTRUCTURE)
+            self.nodes.update((end.id, end) for end in ends)
             following: dict[int, None] = {}
             for edge in edges:
                 if edge.kind == EdgeKind.INSTANTIATES and not is_launcher(edge.key):
@@ -111,7 +112,7 @@ class Region:
 
 def opens(node: Node) -> bool:
     """Whether something further may stand below the node within one operator."""
-    return node.kind in _OPEN and not is_infrastructure(node.name)
+    return node.kind in _OPEN
 
 
 def telling(node: Node) -> bool:

@@ -16,7 +16,7 @@ from pytrace.model import Edge, EdgeKind, Node, NodeKind
 from pytrace.trace.answers import Dtypes, Folded, Ref, Step, Via
 from pytrace.trace.devices import device_of
 from pytrace.trace.guards import either
-from pytrace.trace.noise import is_infrastructure, is_plumbing
+from pytrace.trace.noise import is_plumbing
 from pytrace.trace.region import Region, opens
 from pytrace.trace.table import TableRow, rows_for, tables
 
@@ -234,8 +234,6 @@ class Walker:
             if why := _folds(child, edge, useful):
                 folded[why][child.name] = None
                 continue
-            if edge.kind == EdgeKind.CALLS and is_infrastructure(child.name):
-                continue
             known = steps.get((edge.dst, edge.kind))
             if known is not None:
                 _join(known, edge)
@@ -270,7 +268,7 @@ def _folds(child: Node, edge: Edge, useful: set[int]) -> str:
         return "plumbing" if is_plumbing(child) else ""
     if child.id in useful or edge.kind == EdgeKind.REGISTERS:
         return ""
-    return "" if is_infrastructure(child.name) else "helpers"
+    return "helpers"
 
 
 def _words(name: str) -> list[str]:
