@@ -53,19 +53,59 @@ def _tools() -> tuple[Parser, Query]:
 
 def extract(source: bytes) -> Facts:
     """The facts that a Python file states (see the module's docstring); any bytes are fine."""
+    return read(source, outline=False)
+
+
+def read(source: bytes, *, outline: bool) -> Facts:
+    """The facts of a file; with ``outline`` without ``uses`` and ``guards``: no function's body is read."""
     parser, query = _tools()
     tree = parser.parse(source)
-    captures = QueryCursor(query).captures(tree.root_node)
-    events = captures.get("event", [])
-    events.sort(key=attrgetter("start_byte"))
-    reader = Reader(source)
+    reader = Reader(source, outline=outline)
     reader.names.update(_module_names(source, tree.root_node))
-    reader.sweep(events)
+    errors: list[Node] = []
+    if outline:
+        reader.sweep(list(_outline(tree.root_node)))
+    else:
+        captures = QueryCursor(query).captures(tree.root_node)
+        # Captures come in no order; wanted is that of their start, outer before inner.
+        events = captures.get("event", [])
+        events.sort(key=attrgetter("end_byte"), reverse=True)
+        events.sort(key=attrgetter("start_byte"))
+        reader.sweep(events)
+        errors = captures.get("error", [])
     facts = _facts(reader)
-    facts.update(python_registrations.extract(tree, source))
+    registrations = python_registrations.extract(tree, source)
+    diagnostics = registrations.pop("diagnostics", [])
+    facts.update(registrations)
     facts["shards"] = [(source.count(b"\n", 0, found.start()) + 1, int(found[1])) for found in _SHARDS.finditer(source)]
-    facts["diagnostics"] = _diagnostics(source, [node.start_point[0] + 1 for node in captures.get("error", [])])
+    facts["diagnostics"] = _diagnostics(source, [node.start_point[0] + 1 for node in errors]) + diagnostics
     return facts
+
+
+#: Statements that an outline reads.
+_STATEMENTS = frozenset(("class_definition", "function_definition", "import_statement", "import_from_statement"))
+#: Statements whose blocks belong to the body around them.
+_BLOCKS = frozenset(("if_statement", "elif_clause", "else_clause", "try_statement", "except_clause", "finally_clause"))
+_NESTED = _BLOCKS | {"block", "with_statement", "decorated_definition", "module", "expression_statement"}
+
+
+def _outline(node: Node) -> Iterator[Node]:
+    """The statements of module and class bodies, in order, and the calls in their lists."""
+    for child in node.named_children:
+        kind = child.type
+        if kind in _STATEMENTS or kind in ("decorator", "for_statement", "call"):
+            yield child
+            if kind in ("class_definition", "for_statement"):
+                body = child.child_by_field_name("body")
+                if body is not None:
+                    yield from _outline(body)
+        elif kind == "assignment":
+            yield child
+            right = child.child_by_field_name("right")
+            if right is not None and right.type in ("list", "tuple", "call"):
+                yield from (right,) if right.type == "call" else (c for c in right.named_children if c.type == "call")
+        elif kind in _NESTED:
+            yield from _outline(child)
 
 
 def _facts(reader: Reader) -> Facts:

@@ -87,8 +87,10 @@ class Frame:
 class Reader(Values):
     """The state of one sweep; its lists and dicts become the facts."""
 
-    def __init__(self, source: bytes) -> None:
+    def __init__(self, source: bytes, *, outline: bool = False) -> None:
+        """``outline``: the bodies of functions are not read."""
         super().__init__(source)
+        self._is_outline = outline
         self.import_rows: list[tuple[str, str, int]] = []
         self.definitions: list[tuple[str, str, int, int, list[str]]] = []
         self.bases: list[tuple[str, list[str]]] = []
@@ -229,10 +231,10 @@ class Reader(Values):
 
     def on_function(self, node: Node, start: int) -> None:
         """A function: its parameters; a function inside a function is part of the outer one."""
-        name_node, body = node.child_by_field_name("name"), node.child_by_field_name("body")
-        parameters = node.child_by_field_name("parameters")
         decorators, self._decorating = self._decorating, []
-        if name_node is None or body is None or parameters is None:
+        children = node.named_children  # name, parameters, perhaps the type of the result, perhaps a comment, body
+        name_node, parameters, body = children[0], children[1], children[-1]
+        if parameters.type != "parameters" or body.type != "block":
             return
         outer = self.scope
         name = self.text(name_node)
@@ -253,14 +255,15 @@ class Reader(Values):
                 outer.env[name] = "." + name  # for ``__rtruediv__ = __rdiv__`` in the class body
             self._parameters(scope, parameters, _FIRST_PARAMETER.get(kind, ""))
             self._type_comment(scope, parameters.end_byte, body.start_byte)
-            if node.named_child_count > 3:
-                returns = node.child_by_field_name("return_type")
-                if returns is not None:
-                    scope.returns = self.annotated(self.text(returns))
-                    scope.declared = bool(scope.returns)
+            if len(children) > 3 and children[2].type == "type":
+                scope.returns = self.annotated(self.text(children[2]))
+                scope.declared = bool(scope.returns)
             if not decorators or tables.DECLARATIONS.isdisjoint(d.lstrip("@.") for d in decorators):
                 self.definitions.append((qual, kind, node.start_point[0] + 1, node.end_point[0] + 1, decorators))
                 self.functions.append((qual, scope))
+        if self._is_outline:
+            self._skip = end
+            return
         self.scopes.append(scope)
         self.scope = scope
         self._skip = body.start_byte

@@ -42,6 +42,7 @@ from pytrace.model import EdgeKind, NodeKind
 
 #: Folders whose functions users call; the others (torchgen, tools) run before PyTorch exists.
 _ROOTS = ("torch/", "functorch/")
+_FILE_KINDS = ("python", "python_outline")
 #: What tests PyTorch calls everything and is called by no user.
 _TESTS = ("torch/testing/", "torch/utils/benchmark/")
 
@@ -76,8 +77,8 @@ def link(ctx: Context) -> None:
     """Add the nodes and edges of all Python files."""
     chosen = (
         (path, facts)
-        for path, facts in ctx.of_kind("python")
-        if path.startswith(_ROOTS) and not path.startswith(_TESTS)
+        for path, (kind, facts) in ctx.files.items()
+        if kind in _FILE_KINDS and path.startswith(_ROOTS) and not path.startswith(_TESTS)
     )
     natives = BindingTable(ctx.graph, ctx.operators)
     resolver = Resolver(modules(chosen), natives)

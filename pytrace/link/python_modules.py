@@ -47,7 +47,10 @@ Entry = Definition | Alias | Import
 class Class:
     """A class with what its own body and its methods say."""
 
-    __slots__ = ("aliases", "attributes", "bases", "definition", "members", "module", "qual", "setters", "subclasses")
+    __slots__ = (
+        *("aliases", "attributes", "bases", "definition", "members", "module", "names", "qual", "setters"),
+        "subclasses",
+    )
 
     def __init__(self, module: Module, definition: Definition) -> None:
         self.module = module
@@ -59,6 +62,7 @@ class Class:
         self.aliases: dict[str, Alias] = {}
         #: attribute -> (symbol, symbols of the arguments when it is a call)
         self.attributes: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
+        self.names: set[str] = set()  #: all members, aliases and attributes
         self.subclasses: list[Class] = []
 
     @property
@@ -134,6 +138,8 @@ class Module:
         for qual, attribute, symbol, arguments in facts.get("attributes", ()):
             if qual in self.classes:
                 self.classes[qual].attributes.setdefault(attribute, []).append((symbol, tuple(arguments)))
+        for cls in self.classes.values():
+            cls.names.update(cls.members, cls.aliases, cls.attributes)
 
     def uses(self, qual: str) -> Iterable[tuple[int, str, int]]:
         """(line, symbol, guard) of what a function of this module uses."""

@@ -76,8 +76,10 @@ class Resolver:
         self._members: dict[tuple[Class, str], Value | None] = {}
         self._orders: dict[Class, tuple[Class | Native, ...]] = {}
         self._busy: set[object] = set()
+        self._member_names: set[str] = set()
         for module in self.modules.values():
             for cls in module.classes.values():
+                self._member_names |= cls.names
                 for base in self._base_classes(cls):
                     if isinstance(base, Class):
                         base.subclasses.append(cls)
@@ -310,6 +312,8 @@ class Resolver:
                 if self.natives.exists(full):
                     return Binding(full)
                 continue
+            if name not in each.names:
+                continue
             definition = each.members.get(name)
             if definition is not None:
                 if definition.name == AUTOGRAD_APPLY:
@@ -367,6 +371,8 @@ class Resolver:
         return None
 
     def _from_subclasses(self, cls: Class, name: str) -> Value | None:
+        if name not in self._member_names and not self.natives.exists(f"{TENSOR_BASE}.{name}"):
+            return None
         found: dict[Value, None] = {}
         todo, seen = list(cls.subclasses), {cls}
         while todo and len(seen) < 500:
