@@ -318,11 +318,18 @@ class _Reader:
 
     def _template_head(self, start: int) -> str:
         """The template parameter list that stands just before ``start``, or ""."""
-        before = self.text[max(0, start - 400) : start].rstrip()
+        before = self.text[max(0, start - 600) : start].rstrip()
         if not before.endswith(">"):
             return ""
-        found = before.rfind("template")
-        return squeeze(before[found + 8 :])[1:-1] if found >= 0 else ""
+        depth = 0
+        for index in range(len(before) - 1, -1, -1):
+            if before[index] == ">":
+                depth += 1
+            elif before[index] == "<":
+                depth -= 1
+                if depth == 0:
+                    return squeeze(before[index + 1 : -1]) if before[:index].rstrip().endswith("template") else ""
+        return ""
 
     def _scope_at(self, offset: int) -> Iterator[tuple[int, int, str, bool, bool]]:
         index = bisect_right(self._scope_starts, offset)
@@ -618,7 +625,7 @@ class _Reader:
             self._add(out, owner, "m", name, start, guard, kinds, type_of(receiver, env), templates)
             return
         templates = template_arguments(callee) if "<" in callee else ""
-        name = squeeze(without_templates(callee)).removeprefix("::") if templates or " " in callee or "\n" in callee or callee[0] == ":" else callee
+        name = squeeze(without_templates(callee)).removeprefix("::") if "<" in callee or " " in callee or "\n" in callee or callee[0] == ":" else callee
         if name in _QUIET_CALLS or name.startswith(_QUIET_PREFIXES):
             if name.startswith("TORCH_") and "Tensor" in text[self.spans[owner][0] : self.spans[owner][2]]:
                 self._message(a_start, a_end, owner, start, guard, env, out)
