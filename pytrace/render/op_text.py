@@ -11,6 +11,8 @@ from pytrace.trace.guards import compact
 
 #: Tags that nearly every operator carries say nothing about this one.
 _EVERYWHERE = {"pt2_compliant_tag"}
+#: Rules of aliases that merely re-export a binding under its name: where they do so is not worth a line.
+_SAME_NAME = {"python-member", "python-import"}
 _MOST_OVERLOADS = 14
 
 
@@ -67,7 +69,8 @@ def _python(page: Page, answer: OpAnswer) -> None:
         return
     known_as: dict[str, list[PythonName]] = {binding.ref.name: [] for binding in answer.bindings}
     for name in answer.python:
-        if name.via is not None and name.via.kind == "alias_of" and name.through[0] in known_as:
+        via = name.via
+        if via is not None and via.kind == "alias_of" and via.rule in _SAME_NAME and name.through[0] in known_as:
             known_as[name.through[0]].append(name)
     for binding in answer.bindings:
         names = known_as[binding.ref.name]
@@ -81,6 +84,8 @@ def _python(page: Page, answer: OpAnswer) -> None:
         page.add((f"  … and {answer.more_python} more Python names lead here", "dim"))
     if answer.python_places:
         page.add((f"  called from {answer.python_places} places in Python", "dim"))
+    if answer.used_by:
+        page.row([("called by ", "dim"), (", ".join(answer.used_by), "")], indent="  ", rest="  ")
 
 
 def _python_name(page: Page, name: PythonName) -> None:

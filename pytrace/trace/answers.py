@@ -186,6 +186,7 @@ class OpAnswer:
     python: list[PythonName]
     more_python: int
     python_places: int  #: when callers were too many to be told: from how many places in Python it is called
+    used_by: list[str]  #: operators and formulas that call it
     dispatch: list[Row]
     paths: list[Path]
     dtypes: list[Dtypes]

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pytrace.model import Edge, EdgeKind, Node, NodeKind
 from pytrace.store import Store
 from pytrace.trace.answers import UpPath
-from pytrace.trace.devices import device_of
+from pytrace.trace.devices import device_of, is_layer
 from pytrace.trace.walk import ref, via
 
 #: What leads up from a function, a kernel, a stub, a functor, a library function.
@@ -82,7 +82,7 @@ class Climb:
     def _above(self, edge: Edge, state: State) -> State | None:
         """The state that ``edge`` leads up to, or None when its device contradicts the way so far."""
         node = self.nodes[edge.src]
-        if node.kind in (NodeKind.PYTHON, NodeKind.BINDING):
+        if node.kind in (NodeKind.PYTHON, NodeKind.BINDING) or _is_block(edge, self.nodes[edge.dst]):
             return None
         device = state[1]
         if edge.kind in (EdgeKind.REGISTERS, EdgeKind.DISPATCHES):
@@ -137,6 +137,46 @@ class Climb:
         return UpPath(refs, [via(e) for e in upward], list(dict.fromkeys(guards)))
 
 
+def _is_block(edge: Edge, function: Node) -> bool:
+    """Whether an operator merely is registered in this block: its lambda there is not told from the others."""
+    return edge.kind == EdgeKind.DISPATCHES and "TORCH_LIBRARY" in function.bare
+
+
 def _same_device(one: str, other: str) -> bool:
     """Whether code for one device may be the other's: HIP builds take the CUDA sources (tools/amd_build)."""
     return one == other or {one, other} == {"cuda", "hip"}
+
+
+def called_by(store: Store, owner: dict[int, int], most: int = 8) -> dict[int, list[str]]:
+    """Per operator, the operators whose kernels (and the formulas that) call it, nearest first."""
+    labels: dict[int, set[int]] = {}
+    found: dict[int, dict[str, None]] = {}
+    edges = store.edges_to(list(owner), EdgeKind.CALLS_OP)
+    todo = [(e.src, {owner[e.dst]}) for e in edges]
+    for _ in range(6):
+        if not todo:
+            break
+        nodes = store.nodes(node_id for node_id, _ in todo)
+        fresh: dict[int, set[int]] = {}
+        for node_id, marks in todo:
+            node = nodes[node_id]
+            new = marks - labels.get(node_id, set())
+            if not new or node.kind in (NodeKind.PYTHON, NodeKind.BINDING):
+                continue
+            labels.setdefault(node_id, set()).update(new)
+            if node.kind in (NodeKind.OP, NodeKind.FORMULA):
+                for mark in new:
+                    found.setdefault(mark, {})[node.name] = None
+            else:
+                fresh.setdefault(node_id, set()).update(new)
+        if len(labels) > 4000:
+            break
+        above = store.edges_to(list(fresh), *UP) if fresh else []
+        # What autograd, autocast or vmap put before an operator is not the operator's own work.
+        todo = [(e.src, fresh[e.dst]) for e in above if e.kind != EdgeKind.DISPATCHES or not is_layer(e.key)]
+    return {op_id: _some(list(names), most) for op_id, names in found.items()}
+
+
+def _some(names: list[str], most: int) -> list[str]:
+    """The first ``most`` names, and how many more."""
+    return names if len(names) <= most else [*names[:most], f"and {len(names) - most} more"]

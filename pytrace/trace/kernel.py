@@ -10,7 +10,7 @@ from pytrace.model import EdgeKind, Node, NodeKind
 from pytrace.store import Store
 from pytrace.trace import python_side
 from pytrace.trace.answers import Dtypes, KernelAnswer, Reached, Step
-from pytrace.trace.climb import UP, Climb
+from pytrace.trace.climb import UP, Climb, called_by
 from pytrace.trace.region import Region
 from pytrace.trace.resolve import Found
 from pytrace.trace.walk import Walker, dtypes, ref, via
@@ -112,41 +112,8 @@ def _add_callers(store: Store, ops: list[Node], told: list[Reached], overloads: 
         names = python_side.up(store, family, limit=3)
         slot.python = [n.ref.name for n in names.python] or [n.ref.name for n in names.bindings[:2]]
         owner.update(dict.fromkeys(family, op_id))
-    for op_id, names_of in _called_by(store, owner).items():
+    for op_id, names_of in called_by(store, owner).items():
         slots[op_id].used_by = names_of
-
-
-def _called_by(store: Store, owner: dict[int, int], most: int = 8) -> dict[int, list[str]]:
-    """Per operator, the operators whose kernels (and the formulas that) call it, nearest first."""
-    labels: dict[int, set[int]] = {}
-    found: dict[int, dict[str, None]] = {}
-    edges = store.edges_to(list(owner), EdgeKind.CALLS_OP)
-    todo = [(e.src, {owner[e.dst]}) for e in edges]
-    for _ in range(6):
-        if not todo:
-            break
-        nodes = store.nodes(node_id for node_id, _ in todo)
-        fresh: dict[int, set[int]] = {}
-        for node_id, marks in todo:
-            node = nodes[node_id]
-            new = marks - labels.get(node_id, set())
-            if not new or node.kind in (NodeKind.PYTHON, NodeKind.BINDING):
-                continue
-            labels.setdefault(node_id, set()).update(new)
-            if node.kind in (NodeKind.OP, NodeKind.FORMULA):
-                for mark in new:
-                    found.setdefault(mark, {})[node.name] = None
-            else:
-                fresh.setdefault(node_id, set()).update(new)
-        if len(labels) > 4000:
-            break
-        todo = [(e.src, fresh[e.dst]) for e in store.edges_to(list(fresh), *UP)] if fresh else []
-    return {op_id: _some(list(names), most) for op_id, names in found.items()}
-
-
-def _some(names: list[str], most: int) -> list[str]:
-    """The first ``most`` names, and how many more."""
-    return names if len(names) <= most else [*names[:most], f"and {len(names) - most} more"]
 
 
 def _users(store: Store, nodes: list[Node], limit: int) -> list[Step]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from pytrace.model import Node, NodeKind
+from pytrace.model import EdgeKind, Node, NodeKind
 from pytrace.store import Store
 from pytrace.trace import backward as backward_side
-from pytrace.trace import python_side
+from pytrace.trace import lookup, python_side
 from pytrace.trace.answers import Dtypes, OpAnswer, Overload, Path, Row, Via
+from pytrace.trace.climb import called_by
 from pytrace.trace.devices import canonical, device_of, is_plain
 from pytrace.trace.region import Region
 from pytrace.trace.resolve import Found
@@ -15,6 +16,8 @@ from pytrace.trace.walk import Walker, ref, via
 
 #: Lines that ``pytrace op`` spends on what the formulas call; ``pytrace backward`` has more.
 _BACKWARD_LINES = 20
+#: What is called from more places than this is plumbing of everything; its callers say nothing.
+_MANY_CALLS = 120
 
 
 def answer(
@@ -57,6 +60,7 @@ def answer(
         python=names.python,
         more_python=names.more,
         python_places=names.places,
+        used_by=_used_by(store, ops),
         dispatch=shown,
         paths=paths,
         dtypes=_dtypes(paths),
@@ -126,6 +130,15 @@ def _paths(walker: Walker, ops: list[Node], known: dict[int, list[TableRow]], de
         roots.append((row.function, via(row.edge), wanted or frozenset(serving if "" not in serving else ())))
     trees = walker.draw(roots)
     return [Path(owners[0], keys, tree) for (_, keys, owners), tree in zip(picked, trees)]
+
+
+def _used_by(store: Store, ops: list[Node]) -> list[str]:
+    """Operators and formulas whose code calls one of ``ops``; when they are legion, only how many calls there are."""
+    ids = [op.id for op in ops]
+    calls = lookup.count_to(store, ids, EdgeKind.CALLS_OP)
+    if calls > _MANY_CALLS:
+        return [f"{calls} places"]
+    return called_by(store, dict.fromkeys(ids, ids[0])).get(ids[0], []) if calls else []
 
 
 def _place(row: TableRow) -> tuple[bool, bool]:

@@ -95,8 +95,8 @@ def up(store: Store, ops: Iterable[int], limit: int = 8, calls: int = _UP_CALLS)
     places = 0
     first = store.edges_to(ids, EdgeKind.BINDS, EdgeKind.CALLS_OP)
     edges = [(e, 0 if e.kind == EdgeKind.BINDS else 1) for e in first]
+    nodes.update(store.nodes({e.src for e in first}))
     while edges and len(came) < _MAX_NODES:
-        nodes.update(store.nodes({e.src for e, _ in edges} - nodes.keys()))
         frontier: dict[int, None] = {}
         for edge, distance in edges:
             node = nodes.get(edge.src)
@@ -118,7 +118,8 @@ def up(store: Store, ops: Iterable[int], limit: int = 8, calls: int = _UP_CALLS)
                 kinds.append(EdgeKind.CALLS)
                 places = 0
         found = store.edges_to(list(frontier), *kinds)
-        edges = [(e, came[e.dst][0] + (e.kind == EdgeKind.CALLS)) for e in found]
+        nodes.update(store.nodes({e.src for e in found} - nodes.keys()))
+        edges = [(e, came[e.dst][0] + _cost(e, nodes)) for e in found]
     above = _Above(nodes, came, lines)
     above.hidden = _other_names(nodes, known_as) | above.own_methods()
     bindings = [above.name(i) for i in came if nodes[i].kind == NodeKind.BINDING]
@@ -170,6 +171,11 @@ class _Above:
 
 def _is_method(owner: Node | None, node: Node | None) -> bool:
     return owner is not None and node is not None and node.name.rpartition(".")[0] == owner.name
+
+
+def _cost(edge: Edge, nodes: dict[int, Node]) -> int:
+    """How far an edge leads away: an alias, and a class from its own method, are the same place."""
+    return int(edge.kind == EdgeKind.CALLS and not _is_method(nodes.get(edge.src), nodes.get(edge.dst)))
 
 
 def _other_names(nodes: dict[int, Node], known_as: dict[int, list[int]]) -> set[int]:
