@@ -78,7 +78,7 @@ def refresh(
         return Path(index)
     report = reporter(quiet)
     try:
-        with _terminable(), locked(lock_path(index), report.say):
+        with _terminable(), _uncollected(), locked(lock_path(index), report.say):
             remove_leftovers(index)
             old = _open_old(index)
             try:
@@ -107,6 +107,18 @@ def _terminable() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Switch the garbage collector off: facts are millions of tuples without cycles, and it would look through them."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _demand_readable(index: str, root: str) -> None:
@@ -270,17 +282,12 @@ class _Build:
         from pytrace.link import link
 
         self.report.phase("linking")
-        gc.collect()
-        gc.disable()  # millions of tuples, no cycles: the collector would look through all of them, again and again
-        try:
-            files = {path: self.gatherer.facts[path] for path in sorted(self.gatherer.facts)}
-            self.gatherer.facts.clear()
-            graph = link(files, self.jobs)
-            for path, (_, facts) in files.items():
-                for line, kind, message in facts.get("diagnostics", ()):
-                    graph.diagnostic(path, line, kind, message)
-        finally:
-            gc.enable()
+        files = {path: self.gatherer.facts[path] for path in sorted(self.gatherer.facts)}
+        self.gatherer.facts.clear()
+        graph = link(files, self.jobs)
+        for path, (_, facts) in files.items():
+            for line, kind, message in facts.get("diagnostics", ()):
+                graph.diagnostic(path, line, kind, message)
         for problem in self.gatherer.problems:
             graph.diagnostic(*problem)
         self.clock.lap("link")
