@@ -21,22 +21,50 @@ What comes out
 * Preprocessor conditionals stay where the grammar can place them: ``normalise_conditionals``.
 * Objective-C++ and Metal become C++ of the same structure: ``normalise_objc``.
 * What the grammar lacks (``= {}`` defaults, ``decltype(x){0}``, …): ``normalise_gaps``.
+
+Two tiers, because most files need only the first: ``normalise`` does both, ``parse`` does the second only when the
+first tree has an error.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from pytrace.extract import normalise_gaps, normalise_objc
 from pytrace.extract.normalise_conditionals import rewrite as rewrite_conditionals
-from pytrace.extract.normalise_gaps import rewrite as rewrite_gaps
-from pytrace.extract.normalise_objc import rewrite as rewrite_objc
 from pytrace.extract.normalise_statements import rewrite as rewrite_statements
 from pytrace.extract.normalise_words import rewrite as rewrite_words
+
+if TYPE_CHECKING:
+    from tree_sitter import Parser, Tree
 
 
 def normalise(source: bytes) -> bytes:
     """Rewrite ``source`` (any bytes): same length, same number of newlines; raises nothing."""
+    return repair(normalise_common(source))
+
+
+def parse(source: bytes, parser: Parser) -> tuple[Tree, bytes]:
+    """The tree of ``source`` and the normalised bytes it was made from; quicker than ``normalise`` and a parse."""
+    clean = normalise_common(source)
+    tree = parser.parse(clean)
+    if tree.root_node.has_error:
+        repaired = repair(clean)
+        if repaired is not clean:
+            return parser.parse(repaired), repaired
+    return tree, clean
+
+
+def normalise_common(source: bytes) -> bytes:
+    """The first tier: what many files need."""
     out = rewrite_words(source)
     if b"#" in source:
         rewrite_conditionals(out)
-    out = bytearray(rewrite_gaps(rewrite_objc(bytes(out))))
+    out = bytearray(normalise_gaps.rewrite(normalise_objc.rewrite(bytes(out))))
     rewrite_statements(out)
     return bytes(out)
+
+
+def repair(clean: bytes) -> bytes:
+    """The second tier, on what the first made: what few files need. ``clean`` itself when nothing is to be done."""
+    return normalise_gaps.repair(normalise_objc.repair(clean))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 
 _DIRECTIVE = re.compile(
-    rb"\n[ \t]*#[ \t]*(?:(if|ifdef|ifndef)|(elif|else)|(endif)|(define|undef|include)|(pragma) (?!once))\b"
+    rb"\n[ \t]*#[ \t]*(?:(if|ifdef|ifndef)|(elif|else)|(endif)|(define|undef)|(pragma) (?!once))\b"
     rb"[^\n\\]*(?:\\(?:\r?\n|[^\n]|(?=\n))[^\n\\]*)*"
 )
 _NOT_NEWLINE = re.compile(rb"[^\n]")

@@ -1,5 +1,6 @@
 """C++ that the grammar does not know (tree-sitter-cuda 0.21, the same in tree-sitter-cpp 0.23), rewritten, same length.
 
+What is rare is only tried (``repair``) when the first parse has an error: the search alone costs more than it gains.
 Each rule: what it is about, the key bytes without which the pattern is not tried (a search for a few bytes costs a
 hundredth of a regular expression), the pattern, what takes its place.
 """
@@ -14,14 +15,27 @@ from pytrace.extract.normalise_conditionals import blank, line_before
 _CAPTURE = re.compile(rb"(\w+)(?:\{[^{}]*\}|\((?:[^()]|\([^()]*\))*\))")
 _NOT_NEWLINE = re.compile(rb"[^\n]")
 Replacement = Callable[[re.Match[bytes]], bytes]
+Rules = tuple[tuple[bytes, re.Pattern[bytes], Replacement], ...]
 
 
 def rewrite(source: bytes) -> bytes:
-    """``source`` with what the grammar lacks rewritten."""
-    for key, pattern, replacement in _RULES:
+    """``source`` with what the grammar lacks rewritten, as far as it is common."""
+    return _apply(_COMMON, source)
+
+
+def repair(source: bytes) -> bytes:
+    """``source`` with everything else rewritten that the grammar lacks; ``source`` itself when there is nothing."""
+    changed = _apply(_RARE, source)
+    if b" friend " in changed:
+        changed = _friends(changed)
+    return source if changed == source else changed
+
+
+def _apply(rules: Rules, source: bytes) -> bytes:
+    for key, pattern, replacement in rules:
         if key in source:
             source = pattern.sub(replacement, source)
-    return _friends(source) if b" friend " in source else source
+    return source
 
 
 def _friends(source: bytes) -> bytes:
@@ -100,27 +114,36 @@ def _equal(match: re.Match[bytes]) -> bytes:
 
 _MEMBER_POINTER = rb"[\w:<>,*& \n]*\(\w[\w:]*::\*\)\([^()]*\)\s*(?:const)?\s*"
 
-_RULES: tuple[tuple[bytes, re.Pattern[bytes], Replacement], ...] = (
+_COMMON: Rules = (
     # default argument `= {}`, `= {1, 2}`: the grammar wants a type before the braces
     (b"= {", re.compile(rb"= \{([^{}()\n;=]*)\}(?=\s*[,)])"), _braces_to_parens),
-    (b"={}", re.compile(rb"=\{\}(?=\s*[,)])"), lambda m: b"=0 "),
+    # no_sanitize attributes of c10/macros/Macros.h
+    (b"__ubsan_", re.compile(rb"(?<!define )(__ubsan_ignore_\w+__)"), _blank_group),
+    # macros without `;` that open a Python object (CPython's object.h)
+    (b"Object_HEAD", re.compile(rb"(\bPy(?:Var)?Object_HEAD(?:_INIT\((?:[^()\n]|\([^()\n]*\))*\))?)"), _blank_group),
     # a deleted function that is no member: the declaration is left
     (b"delete;", re.compile(rb"(=\s*delete);"), _blank_group),
     # `decltype(x){0}` as a value: the grammar has decltype as a type only
     (b"decltype", re.compile(rb"decltype(\([\w.:>-]+(?:\(\))?\))\{([^{}\n]*)\}"), _decltype_value),
     # unnamed pointer template parameter with a default: `enable_if_t<…>* = nullptr>`
     (b"nullptr>", re.compile(rb">\s*(\*)\s*=\s*nullptr>"), _blank_group),
+    # where a lambda runs: `[=] __device__ (…)`
+    (b"__device__", re.compile(rb"\]([ \t]*__(?:device|host)__(?:[ \t]*__(?:device|host)__)?)"), _blank_group),
+    # `typename T::X{}` as an expression, `using typename T::x`
+    (b"typename ", re.compile(rb"(typename )[\w:]+(?:<[\w, ]*>)?(?:::\w+)+[({]"), _blank_group),
+    # placeholders of torchgen's code templates
+    (b"${", re.compile(rb"(?<=\n)[ \t]*\$\{\w*\}(?=[ \t]*\n)"), _spaces),
+    (b"${", re.compile(rb"\$\{\w*\}"), lambda m: b"_" * len(m[0])),
+)
+
+_RARE: Rules = (
+    # default argument `={}`
+    (b"={}", re.compile(rb"=\{\}(?=\s*[,)])"), lambda m: b"=0 "),
     # explicit instantiation of a class: the grammar wants a declarator
     (b"template class ", re.compile(rb"\n[ \t]*((?:extern )?template)(?= class )"), _blank_group),
     (b"template struct ", re.compile(rb"\n[ \t]*((?:extern )?template)(?= struct )"), _blank_group),
-    # where a lambda runs: `[=] __device__ (…)`
-    (b"__device__", re.compile(rb"\]([ \t]*__(?:device|host)__(?:[ \t]*__(?:device|host)__)?)"), _blank_group),
-    # no_sanitize attributes of c10/macros/Macros.h
-    (b"__ubsan_", re.compile(rb"(?<!define )(__ubsan_ignore_\w+__)"), _blank_group),
     # `offsetof(a, b[0])`: a plain call reads any arguments
     (b"offsetof", re.compile(rb"offsetof(?=\()"), lambda m: b"offset_f"),
-    # `typename T::X{}` as an expression, `using typename T::x`
-    (b"typename ", re.compile(rb"(typename )[\w:]+(?:<[\w, ]*>)?(?:::\w+)+[({]"), _blank_group),
     (b"using typename", re.compile(rb"using (typename) "), _blank_group),
     # `static MACRO(…)`
     (b"\nstatic ", re.compile(rb"\n(static )(?=[A-Z][A-Z0-9_]{3,}\()"), _blank_group),
@@ -148,11 +171,6 @@ _RULES: tuple[tuple[bytes, re.Pattern[bytes], Replacement], ...] = (
     (b"va_arg(", re.compile(rb"va_arg\(\w+(,[^()\n]*)\)"), _blank_group),
     # `(throw x, y)`, `? throw x`
     (b"(throw ", re.compile(rb"\((throw )"), _blank_group),
-    # macros without `;` that open a Python object (CPython's object.h)
-    (b"Object_HEAD", re.compile(rb"(\bPy(?:Var)?Object_HEAD(?:_INIT\((?:[^()\n]|\([^()\n]*\))*\))?)"), _blank_group),
-    # placeholders of torchgen's code templates
-    (b"${", re.compile(rb"(?<=\n)[ \t]*\$\{\w*\}(?=[ \t]*\n)"), _spaces),
-    (b"${", re.compile(rb"\$\{\w*\}"), lambda m: b"_" * len(m[0])),
     # a list of enumerators or initialisers by macro: `#define X(n) n,`, `FORALL(X)`, `#undef X`
     (b"#undef ", re.compile(rb"\n[ \t]*#define (\w+)\(.*(?:\\\n.*)*\s*\w+\(\1\b[^()\n]*\),?\s*#undef \1\b"), _x_macro),
 )

@@ -18,6 +18,7 @@ import re
 from pytrace.extract.normalise_conditionals import blank
 
 _OBJC_WORD = re.compile(rb"@(?:autoreleasepool|interface|implementation|protocol|class|import|available|\"|\[|\()")
+_MESSAGE = re.compile(rb"\[[A-Za-z_]\w* [a-z]\w*(?:\]|:[^:])")
 _DECLARATIONS = re.compile(rb"(?<=\n)@(?:interface|protocol)\b[^;{}\n]*\n.*?\n@end\b", re.DOTALL)
 _IMPLEMENTATION = re.compile(rb"(?<=\n)@implementation\b[^\n{]*(\{[^}]*\})?(.*?)\n(@end)\b", re.DOTALL)
 _DIRECTIVE = re.compile(
@@ -51,12 +52,26 @@ _ADDRESS_SPACE = re.compile(rb"(?<![\w.>])(?:kernel|device|constant|threadgroup|
 
 
 def rewrite(source: bytes) -> bytes:
-    """``source`` with its Objective-C and Metal turned into C++; other source comes back as it is."""
-    if (b"@" in source and _OBJC_WORD.search(source)) or b"#import" in source or b"(^" in source:
+    """``source`` with its Objective-C and Metal turned into C++, where a glance can tell that it has some."""
+    if b"@" in source and _OBJC_WORD.search(source):
         source = _objective_c(source)
-    if b"metal_stdlib" in source or b"[[buffer(" in source:
-        source = _spaced(_ADDRESS_SPACE, _spaced(_ATTRIBUTE, source))
+    if b"[[buffer(" in source:
+        source = _metal(source)
     return source
+
+
+def repair(source: bytes) -> bytes:
+    """The same, after a closer look; for source that ``rewrite`` has seen. ``source`` itself when there is nothing."""
+    changed = source
+    if b"#import" in source or b"(^" in source or _MESSAGE.search(source):
+        changed = _objective_c(source)
+    if b"metal_stdlib" in source:
+        changed = _metal(changed)
+    return source if changed == source else changed
+
+
+def _metal(source: bytes) -> bytes:
+    return _spaced(_ADDRESS_SPACE, _spaced(_ATTRIBUTE, source))
 
 
 def _objective_c(source: bytes) -> bytes:
