@@ -73,12 +73,15 @@ def read(source: bytes, *, outline: bool) -> Facts:
         events.sort(key=attrgetter("start_byte"))
         reader.sweep(events)
         errors = captures.get("error", [])
+    lines = [node.start_point[0] + 1 for node in errors]
+    if not lines and tree.root_node.has_error:
+        lines = [1]
     facts = _facts(reader)
     registrations = python_registrations.extract(tree, source)
     diagnostics = registrations.pop("diagnostics", [])
     facts.update(registrations)
     facts["shards"] = [(source.count(b"\n", 0, found.start()) + 1, int(found[1])) for found in _SHARDS.finditer(source)]
-    facts["diagnostics"] = _diagnostics(source, [node.start_point[0] + 1 for node in errors]) + diagnostics
+    facts["diagnostics"] = _diagnostics(source, lines) + diagnostics
     return facts
 
 
@@ -89,23 +92,27 @@ _BLOCKS = frozenset(("if_statement", "elif_clause", "else_clause", "try_statemen
 _NESTED = _BLOCKS | {"block", "with_statement", "decorated_definition", "module", "expression_statement"}
 
 
-def _outline(node: Node) -> Iterator[Node]:
+#: How deep statements may stand in statements of a module's body.
+_DEPTH = 50
+
+
+def _outline(node: Node, depth: int = 0) -> Iterator[Node]:
     """The statements of module and class bodies, in order, and the calls in their lists."""
-    for child in node.named_children:
+    for child in node.named_children if depth < _DEPTH else ():
         kind = child.type
         if kind in _STATEMENTS or kind in ("decorator", "for_statement", "call"):
             yield child
             if kind in ("class_definition", "for_statement"):
                 body = child.child_by_field_name("body")
                 if body is not None:
-                    yield from _outline(body)
+                    yield from _outline(body, depth + 1)
         elif kind == "assignment":
             yield child
             right = child.child_by_field_name("right")
             if right is not None and right.type in ("list", "tuple", "call"):
                 yield from (right,) if right.type == "call" else (c for c in right.named_children if c.type == "call")
         elif kind in _NESTED:
-            yield from _outline(child)
+            yield from _outline(child, depth + 1)
 
 
 def _facts(reader: Reader) -> Facts:

@@ -21,7 +21,6 @@ from pytrace.extract.python_symbols import (
     UNKNOWN,
     USED_AS,
     annotation,
-    element,
     split_types,
 )
 from pytrace.extract.python_values import DOTTED, Scope, Values, methods_by_kind
@@ -130,8 +129,9 @@ class Reader(Values):
                 self._bind_pending(start)
             try:
                 handlers[node.kind_id](node, start)
-            except IndexError:  # a node of broken source lacks a child that the grammar promises
-                continue
+            except (IndexError, RecursionError):
+                # A node of broken source lacks a child that the grammar promises, or it is nested without end.
+                self.depth = 0
 
     def _leave(self, start: int) -> None:
         while start >= self.scope.end:
@@ -512,7 +512,7 @@ class Reader(Values):
         symbol = self.value(right)
         if symbol and not symbol.endswith("{}"):
             self.emit(symbol + ".__iter__()", start, right)
-        self.bind(left, element(symbol))
+        self.bind(left, symbol)
 
     def _attribute_assignment(self, left: Node, right: Node | None, declared: str, start: int) -> None:
         symbol = self.value(left.child(0))
@@ -602,8 +602,8 @@ class Reader(Values):
         self._refer(value, start)
 
     def on_reference(self, node: Node, start: int) -> None:
-        """An attribute passed as an argument."""
-        if not self.scope.silent:
+        """An attribute passed as an argument; a class is not called by being named."""
+        if not self.scope.silent and not self.source[self.source.rfind(".", start, node.end_byte) + 1].isupper():
             self._refer(node, start)
 
     def _refer(self, node: Node | None, start: int) -> None:
@@ -627,16 +627,10 @@ class Reader(Values):
                 if text in tables.BUILTIN_METHODS:
                     self._builtin(node, text, start)
                 return
-        elif kind == self.kinds.attribute:
-            root = text[: text.index(".")]
-            if root.isidentifier():
-                if not self.lookup(root):
-                    return
-                symbol = self.dotted(text) if DOTTED.fullmatch(text) else self.value(callee)
-                if symbol.startswith("self.register_"):
-                    self._register(node, text)
-            else:
-                symbol = self.value(callee)
+        elif kind == self.kinds.attribute and DOTTED.fullmatch(text):
+            symbol = self.dotted(text)
+            if symbol.startswith("self.register_"):
+                self._register(node, text)
         else:
             symbol = self.value(callee)
         if not symbol or (self._overridable and tables.OVERRIDE.search(text)):
@@ -694,6 +688,7 @@ class Reader(Values):
     def _operator(self, left: str, right: str, methods: tuple[str, str], start: int, node: Node) -> None:
         if left.endswith("{}"):
             return
+        left, right = ("" if side[:1] == "%" else side for side in (left, right))
         if left == TENSOR or (left and not right):
             self.emit(f"{left}.{methods[0]}()", start, node)
         elif left:

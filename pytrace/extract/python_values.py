@@ -16,6 +16,8 @@ from pytrace.extract import python_tables as tables
 from pytrace.extract.python_symbols import TENSOR, UNKNOWN, annotation, bounded, element
 
 DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+#: How deep an expression is followed; written by hand none is.
+_DEPTH = 50
 _SPACE = re.compile(r"\s+")
 
 #: Kind of expression -> method that says what it is; all other kinds are unknown.
@@ -115,6 +117,7 @@ class Values:
         self.scope = Scope("module", "", len(source) + 1, "", {})
         self.scopes = [self.scope]
         self.kinds = kinds()
+        self.depth = 0  #: of the expression that is being evaluated
         self._evaluators = {kind: getattr(self, method) for kind, method in _evaluators()}
 
     def text(self, node: Node) -> str:
@@ -130,7 +133,12 @@ class Values:
     def value(self, node: Node | None) -> str:
         """The symbol of an expression; "" when nothing is known."""
         evaluate = self._evaluators.get(node.kind_id) if node is not None else None
-        return evaluate(node) if evaluate is not None else UNKNOWN
+        if evaluate is None or self.depth > _DEPTH:
+            return UNKNOWN
+        self.depth += 1
+        symbol: str = evaluate(node)
+        self.depth -= 1
+        return symbol
 
     def lookup(self, name: str) -> str:
         """The symbol of a plain name: local, import, or name of this module."""
