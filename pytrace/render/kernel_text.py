@@ -119,6 +119,7 @@ def reached(page: Page, entry: Reached, *, why: bool = False) -> None:
         ("Python", entry.python),
         ("delegated from", entry.overloads),
         ("called by", entry.used_by),
+        ("Python, through these:", entry.through),
     ):
         if names:
             page.row([(f"{word} ", "dim"), (", ".join(names), "")], indent="  ", rest="  ")

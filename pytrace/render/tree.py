@@ -143,6 +143,10 @@ def head_spans(step: Step, parent_file: str = "", key: str = "") -> list[Span]:
     spans.append((short(step.ref), step.ref.kind))
     if via is not None and via.kind == "instantiates" and via.key:
         spans.append((f"  via {via.key.rpartition('::')[2]}", "dim"))
+    if via is not None and via.kind == "registers" and via.file:
+        own = via.file == step.ref.file
+        spans.append(("  registered ", "dim"))
+        spans.append((f":{via.line}" if own else via.at, "place", via.at))
     if via is not None and via.candidates > 1:
         spans.append((f"  one of {via.candidates}", "warn"))
     if step.ref.note and not (step.ref.kind == "binding" and parent_file):

@@ -213,6 +213,7 @@ class Reached:
     more_paths: int = 0
     python: list[str] = field(default_factory=list)
     used_by: list[str] = field(default_factory=list)  #: other operators or formulas that call this operator
+    through: list[str] = field(default_factory=list)  #: for an internal one: public Python names of those
     overloads: list[str] = field(default_factory=list)  #: overloads that delegate to it
 
 

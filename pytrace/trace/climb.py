@@ -27,6 +27,9 @@ UP = (
 _MAX_NODES = 30_000
 #: So many ways from one entry are compared; what is beyond is not counted either.
 _MAX_WAYS = 200
+#: Bounds of ``called_by``: a chain of C++ helpers between two operators is short, the callers of ``add`` are legion.
+_CALLER_LEVELS = 6
+_MAX_CALLERS = 4000
 #: A node, and the device that the way to it implies ("" for any).
 State = tuple[int, str]
 
@@ -147,14 +150,17 @@ def _same_device(one: str, other: str) -> bool:
     return one == other or {one, other} == {"cuda", "hip"}
 
 
-def called_by(store: Store, owner: dict[int, int], most: int = 8) -> dict[int, list[str]]:
-    """Per operator, the operators whose kernels (and the formulas that) call it, nearest first."""
+def called_by(store: Store, owner: dict[int, int]) -> dict[int, list[Node]]:
+    """The operators whose kernels, and the formulas that, call an operator; nearest first.
+
+    ``owner`` maps operators to the one that answers for them (of overloads that share a kernel); the result is by it.
+    """
     labels: dict[int, set[int]] = {}
-    found: dict[int, dict[str, None]] = {}
+    found: dict[int, dict[int, Node]] = {}
     edges = store.edges_to(list(owner), EdgeKind.CALLS_OP)
     todo = [(e.src, {owner[e.dst]}) for e in edges]
-    for _ in range(6):
-        if not todo:
+    for _ in range(_CALLER_LEVELS):
+        if not todo or len(labels) > _MAX_CALLERS:
             break
         nodes = store.nodes(node_id for node_id, _ in todo)
         fresh: dict[int, set[int]] = {}
@@ -165,18 +171,18 @@ def called_by(store: Store, owner: dict[int, int], most: int = 8) -> dict[int, l
                 continue
             labels.setdefault(node_id, set()).update(new)
             if node.kind in (NodeKind.OP, NodeKind.FORMULA):
-                for mark in new:
-                    found.setdefault(mark, {})[node.name] = None
+                if "generated_from" not in node.attrs:  # the wrapper of a generated overload is no caller
+                    for mark in new:
+                        found.setdefault(mark, {})[node_id] = node
             else:
                 fresh.setdefault(node_id, set()).update(new)
-        if len(labels) > 4000:
-            break
         above = store.edges_to(list(fresh), *UP) if fresh else []
         # What autograd, autocast or vmap put before an operator is not the operator's own work.
         todo = [(e.src, fresh[e.dst]) for e in above if e.kind != EdgeKind.DISPATCHES or not is_layer(e.key)]
-    return {op_id: _some(list(names), most) for op_id, names in found.items()}
+    return {op_id: list(callers.values()) for op_id, callers in found.items()}
 
 
-def _some(names: list[str], most: int) -> list[str]:
-    """The first ``most`` names, and how many more."""
-    return names if len(names) <= most else [*names[:most], f"and {len(names) - most} more"]
+def some(nodes: list[Node], most: int = 8) -> list[str]:
+    """The first names, and how many more."""
+    names = [node.name for node in nodes[:most]]
+    return names if len(nodes) <= most else [*names, f"and {len(nodes) - most} more"]

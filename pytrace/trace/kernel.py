@@ -10,13 +10,15 @@ from pytrace.model import EdgeKind, Node, NodeKind
 from pytrace.store import Store
 from pytrace.trace import python_side
 from pytrace.trace.answers import Dtypes, KernelAnswer, Reached, Step
-from pytrace.trace.climb import UP, Climb, called_by
+from pytrace.trace.climb import UP, Climb, called_by, some
 from pytrace.trace.region import Region
 from pytrace.trace.resolve import Found
 from pytrace.trace.walk import Walker, dtypes, ref, via
 
 #: A kernel that more operators (base names) than this reach says nothing about the operator: it is a driver.
 GENERIC = 25
+#: An internal operator's public callers are looked for so many operators further up.
+_THROUGH = 3
 
 
 def answer(
@@ -112,8 +114,25 @@ def _add_callers(store: Store, ops: list[Node], told: list[Reached], overloads: 
         names = python_side.up(store, family, limit=3)
         slot.python = [n.ref.name for n in names.python] or [n.ref.name for n in names.bindings[:2]]
         owner.update(dict.fromkeys(family, op_id))
-    for op_id, names_of in called_by(store, owner).items():
-        slots[op_id].used_by = names_of
+    for op_id, callers in called_by(store, owner).items():
+        slot = slots[op_id]
+        slot.used_by = some(callers)
+        if not any(python_side.is_public(name) for name in slot.python):
+            slot.through = _python_through(store, callers)
+
+
+def _python_through(store: Store, callers: list[Node]) -> list[str]:
+    """Public Python names of the operators that call an internal one (or whose formula does), some calls further."""
+    for _ in range(_THROUGH):
+        ids = {n.id for n in callers if n.kind == NodeKind.OP}
+        formulas = [n.id for n in callers if n.kind == NodeKind.FORMULA]
+        ids |= {e.src for e in (store.edges_to(formulas, EdgeKind.DERIVATIVE) if formulas else ())}
+        some_ids = sorted(ids)[:40]
+        names = [n.ref.name for n in python_side.up(store, some_ids, limit=4).python] if some_ids else []
+        if names or not some_ids:
+            return names
+        callers = called_by(store, dict.fromkeys(some_ids, some_ids[0])).get(some_ids[0], [])
+    return []
 
 
 def _users(store: Store, nodes: list[Node], limit: int) -> list[Step]:

@@ -7,7 +7,7 @@ from pytrace.store import Store
 from pytrace.trace import backward as backward_side
 from pytrace.trace import lookup, python_side
 from pytrace.trace.answers import Dtypes, OpAnswer, Overload, Path, Row, Via
-from pytrace.trace.climb import called_by
+from pytrace.trace.climb import called_by, some
 from pytrace.trace.devices import canonical, device_of, is_plain
 from pytrace.trace.region import Region
 from pytrace.trace.resolve import Found
@@ -138,7 +138,7 @@ def _used_by(store: Store, ops: list[Node]) -> list[str]:
     calls = lookup.count_to(store, ids, EdgeKind.CALLS_OP)
     if calls > _MANY_CALLS:
         return [f"{calls} places"]
-    return called_by(store, dict.fromkeys(ids, ids[0])).get(ids[0], []) if calls else []
+    return some(called_by(store, dict.fromkeys(ids, ids[0])).get(ids[0], [])) if calls else []
 
 
 def _place(row: TableRow) -> tuple[bool, bool]:
