@@ -40,7 +40,6 @@ class Row(NamedTuple):
 
 ROWS: tuple[Row, ...] = (
     # attributes whose names do not follow ATTRIBUTE_SUFFIX
-    Row("RESTRICT", Action.BLANK, "pointer qualifier, aten/src/ATen/native/quantized, caffe2/perfkernels"),
     Row("C10_RESTRICT", Action.BLANK, "pointer qualifier, c10/macros/Macros.h"),
     Row("C10_UNUSED", Action.BLANK, "[[maybe_unused]], c10/macros/Macros.h"),
     Row("C10_USED", Action.BLANK, "__attribute__((used)), c10/macros/Macros.h"),
@@ -56,13 +55,10 @@ ROWS: tuple[Row, ...] = (
     Row("C10_ERASE", Action.BLANK, "always-inline and hidden, c10/macros/Export.h"),
     Row("GPU_LAMBDA", Action.BLANK, "__host__ __device__ of a lambda, c10/macros/Macros.h"),
     Row("MAYBE_UNUSED", Action.BLANK, "[[maybe_unused]], torch/csrc"),
-    Row("FUNCAPI", Action.ATTRIBUTE, "__host__ __device__, ATen/native/sparse/SparseBinaryOpIntersectionCommon.h"),
-    Row("INLINE", Action.ATTRIBUTE, "inline, ATen/native/sparse/SparseBinaryOpIntersectionCommon.h"),
     Row("SLEEF_CONST", Action.BLANK, "const or nothing, aten/src/ATen/cpu/vec/vec_base.h"),
     Row("SLEEF_CONST_OLD", Action.BLANK, "const or nothing, aten/src/ATen/cpu/vec/vec_base.h"),
     Row("FORCE_INLINE_APPLE", Action.BLANK, "inline, c10/util/complex.h"),
     Row("UINT128_CONSTEXPR", Action.BLANK, "constexpr, c10/util/int128.h"),
-    Row("UNUSED", Action.ATTRIBUTE, "__attribute__((unused)), torch/csrc/autograd/profiler_kineto.cpp"),
     Row("FLATBUFFERS_MANUALLY_ALIGNED_STRUCT", Action.STRUCT, "an aligned struct, flatbuffers/base.h"),
     Row("FLATBUFFERS_FINAL_CLASS", Action.BLANK, "final, flatbuffers/base.h"),
     Row("NLOHMANN_JSON_NAMESPACE_BEGIN", Action.BLANK, "opens a namespace, nlohmann/json.hpp"),
@@ -74,8 +70,6 @@ ROWS: tuple[Row, ...] = (
     Row("CACHE_ALIGN", Action.BLANK, "alignment of a variable, c10/util and aten/src/ATen/native/cpu"),
     Row("PYBIND11_CONSTINIT", Action.BLANK, "constinit, pybind11/detail/common.h"),
     Row("VK_KERNEL_ATTR", Action.BLANK, "attribute"),
-    Row("CALLBACK", Action.ATTRIBUTE, "Windows calling convention"),
-    Row("CUDAAPI", Action.BLANK, "calling convention of the CUDA driver API, cuda.h"),
     # statements that are pragmas or halves of a block
     Row("CUTLASS_PRAGMA_UNROLL", Action.BLANK, "#pragma unroll, cutlass/cutlass.h"),
     Row("CUTLASS_PRAGMA_NO_UNROLL", Action.BLANK, "#pragma unroll 1, cutlass/cutlass.h"),
@@ -111,9 +105,12 @@ ROWS: tuple[Row, ...] = (
     Row("TORCH_ARG", Action.FIELD, "a field and its accessors, torch/csrc/api/include/torch/arg.h"),
 )
 
+#: Where the tail of a macro's name begins: ``C10_HOST_DEVICE`` has ``_HOST_DEVICE``.
+TAIL = re.compile(rb"_[A-Z][A-Z0-9_]*")
+
 BY_NAME: dict[bytes, Row] = {row.name.encode(): row for row in ROWS}
 
-#: Words that are not ALL_CAPS; they are searched one by one, so there are few.
+#: Words without the ``_A`` by which the others are found; they are searched one by one, so there are few.
 OTHER_WORDS: tuple[tuple[bytes, str, str], ...] = (
     (b"__declspec", Action.BLANK_CALL, "attribute of MSVC"),
     (b"__MATH_FUNCTIONS_DECL__", Action.BLANK, "inline __device__, c10/cuda/CUDAMathCompat.h"),
@@ -121,12 +118,22 @@ OTHER_WORDS: tuple[tuple[bytes, str, str], ...] = (
     (b"__FORCE_INLINE", Action.BLANK, "inline, aten/src/ATen/cpu/vec"),
     (b"__attribute__", Action.BLANK_CALL, "GNU attribute; the grammar knows it in some places only"),
     (b"__align__", Action.BLANK_CALL, "CUDA alignment"),
+    (b"RESTRICT", Action.BLANK, "pointer qualifier, aten/src/ATen/native/quantized, caffe2/perfkernels"),
     (b"jiterator_stringify", Action.BLANK_ARGS, "its argument is source text, aten/src/ATen/native/cuda/jit_utils.h"),
     (
         b"jiterator_also_stringify_as",
         Action.CODE,
         "its argument is code and source text, aten/src/ATen/jiterator_macros.h",
     ),
+)
+
+#: The same, for ``repair``.
+RARE_WORDS: tuple[tuple[bytes, str, str], ...] = (
+    (b"FUNCAPI", Action.ATTRIBUTE, "__host__ __device__, ATen/native/sparse/SparseBinaryOpIntersectionCommon.h"),
+    (b"INLINE", Action.ATTRIBUTE, "inline, ATen/native/sparse/SparseBinaryOpIntersectionCommon.h"),
+    (b"UNUSED", Action.ATTRIBUTE, "__attribute__((unused)), torch/csrc/autograd/profiler_kineto.cpp"),
+    (b"CALLBACK", Action.ATTRIBUTE, "Windows calling convention"),
+    (b"CUDAAPI", Action.ATTRIBUTE, "calling convention of the CUDA driver API, cuda.h"),
 )
 
 #: Macros of these endings are attributes in every project that PyTorch is made of: visibility (``TORCH_API``),
@@ -139,6 +146,14 @@ ATTRIBUTE_SUFFIX = re.compile(
 #: What must follow such a word: what it is an attribute of. A value (``CUBLAS_POINTER_MODE_DEVICE``) is followed by
 #: punctuation.
 ATTRIBUTE_CONTEXT = re.compile(rb"\s*(?:[A-Za-z_~\[]|::|$)")
+
+
+_TAILS = frozenset(match[0] for name in BY_NAME if (match := TAIL.search(name)) is not None)
+
+
+def may_act_on(tail: bytes) -> bool:
+    """Whether a macro whose name has this tail can be one that ``action`` knows."""
+    return tail in _TAILS or action(b"X" + tail) != Action.NONE
 
 
 def action(word: bytes) -> str:

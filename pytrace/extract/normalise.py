@@ -30,10 +30,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytrace.extract import normalise_gaps, normalise_objc
+from pytrace.extract import normalise_gaps, normalise_objc, normalise_words
 from pytrace.extract.normalise_conditionals import rewrite as rewrite_conditionals
 from pytrace.extract.normalise_statements import rewrite as rewrite_statements
-from pytrace.extract.normalise_words import rewrite as rewrite_words
 
 if TYPE_CHECKING:
     from tree_sitter import Parser, Tree
@@ -57,7 +56,7 @@ def parse(source: bytes, parser: Parser) -> tuple[Tree, bytes]:
 
 def normalise_common(source: bytes) -> bytes:
     """The first tier: what many files need."""
-    out = rewrite_words(source)
+    out = normalise_words.rewrite(source)
     if b"#" in source:
         rewrite_conditionals(out)
     out = bytearray(normalise_gaps.rewrite(normalise_objc.rewrite(bytes(out))))
@@ -67,4 +66,4 @@ def normalise_common(source: bytes) -> bytes:
 
 def repair(clean: bytes) -> bytes:
     """The second tier, on what the first made: what few files need. ``clean`` itself when nothing is to be done."""
-    return normalise_gaps.repair(normalise_objc.repair(clean))
+    return normalise_gaps.repair(normalise_objc.repair(normalise_words.repair(clean)))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 
 _DIRECTIVE = re.compile(
-    rb"\n[ \t]*#[ \t]*(?:(if|ifdef|ifndef)|(elif|else)|(endif)|(define|undef)|(pragma) (?!once))\b"
+    rb"#[ \t]*(?:(if|ifdef|ifndef)|(elif|else)|(endif)|(define|undef)|(pragma) (?!once))\b"
     rb"[^\n\\]*(?:\\(?:\r?\n|[^\n]|(?=\n))[^\n\\]*)*"
 )
 _NOT_NEWLINE = re.compile(rb"[^\n]")
@@ -59,25 +59,26 @@ def _groups(out: bytearray) -> list[Group]:
     stack: list[Group] = []
     source = bytes(out)
     listed = -1  # where the last directive ends that stood inside a list
-    first = _DIRECTIVE.match(b"\n" + source[:4000]) if source.lstrip(b" \t")[:1] == b"#" else None
-    if first is not None and first[1]:
-        found.append([(0, first.end() - 1)])
-        stack.append(found[0])
     for match in _DIRECTIVE.finditer(source):
-        span = match.start() + 1, match.end()
+        start = source.rfind(b"\n", 0, match.start()) + 1
+        if source[start : match.start()].strip():
+            continue
+        span = start, match.end()
         kind = match.lastindex
         if kind == 1:
             found.append([span])
             stack.append(found[-1])
         elif kind == 4:
             if line_before(source, span[0])[0][-1:] in (b",", b"(") or (
-                listed >= 0 and b";" not in source[listed : span[0]]
+                listed >= 0 and source.find(b";", listed, span[0]) < 0
             ):  # inside a list, whose elements may be macro invocations without commas
                 blank_directive(out, *span)
                 listed = span[1]
-            elif source.find(b"/*", *span) >= 0:  # a comment ends the body for the grammar
-                text = _COMMENT.sub(lambda m: _NOT_JOINT.sub(b" ", m[0]), match[0][1:])
-                out[span[0] : span[1]] = text
+            else:
+                listed = -1
+                if source.find(b"/*", *span) >= 0:  # a comment ends the body for the grammar
+                    text = source[span[0] : span[1]]
+                    out[span[0] : span[1]] = _COMMENT.sub(lambda m: _NOT_JOINT.sub(b" ", m[0]), text)
         elif kind == 5:  # a pragma may stand where no statement may
             blank_directive(out, *span)
         elif stack:

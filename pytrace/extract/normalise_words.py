@@ -4,36 +4,61 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
-from pytrace.extract.macro_table import ATTRIBUTE_CONTEXT, OTHER_WORDS, Action, action
+from pytrace.extract.macro_table import ATTRIBUTE_CONTEXT, OTHER_WORDS, RARE_WORDS, TAIL, Action, action, may_act_on
 from pytrace.extract.normalise_conditionals import blank
 
-_CAPS = re.compile(rb"[A-Z][A-Z0-9_]{3,}")
+_CAPITALS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
 _IDENT = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 _PAREN = re.compile(rb"""[()]|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])'|//[^\n]*|/\*.*?\*/""", re.DOTALL)
 _INNER_CODE = re.compile(rb"\s*\(\s*jiterator_code(?=\()")
 _COUNTER_TYPE = re.compile(rb",\s*(?:u?int\d+_t|int|long)\s*\)$")
 _CATCH_ALL = b"catch (...) {}"
 _COMMA, _SPACE, _SEMICOLON = 0x2C, 0x20, 0x3B
-_KNOWN_LIMIT = 100_000  # a long-lived process must not collect every word it ever saw
-_known: dict[bytes, str] = {}
 
 
 def rewrite(source: bytes) -> bytearray:
     """A copy of ``source`` in which every macro of the table is rewritten."""
     out = bytearray(source)
-    for word in set(_CAPS.findall(source)):
-        what = _known.get(word)
-        if what is None:
-            if len(_known) > _KNOWN_LIMIT:
-                _known.clear()
-            what = _known[word] = action(word)
-        if what:
-            _everywhere(source, out, word, what)
+    # Names are found by their tails: the search for one that begins with `_` is several times as quick as one for
+    # capitals.
+    for tail in set(TAIL.findall(source)):
+        if _known(tail):
+            _with_tail(source, out, tail)
     for word, what, _reason in OTHER_WORDS:
         if word in source:
             _everywhere(source, out, word, what)
     return out
+
+
+def repair(source: bytes) -> bytes:
+    """``source`` with the rare words rewritten; ``source`` itself when there are none."""
+    out: bytearray | None = None
+    for word, what, _reason in RARE_WORDS:
+        if word in source:
+            out = out or bytearray(source)
+            _everywhere(source, out, word, what)
+    return source if out is None or out == source else bytes(out)
+
+
+@lru_cache(maxsize=100_000)
+def _known(tail: bytes) -> bool:
+    return may_act_on(tail)
+
+
+def _with_tail(source: bytes, out: bytearray, tail: bytes) -> None:
+    """Rewrite every macro whose name ends with ``tail``."""
+    at = source.find(tail)
+    while at >= 0:
+        start, end = at, at + len(tail)
+        while start > 0 and source[start - 1] in _CAPITALS:
+            start -= 1
+        if start < at and _whole(source, start, end) and not _in_directive(source, start):
+            what = action(source[start:end])
+            if what:
+                _APPLY[what](source, out, start, end)
+        at = source.find(tail, end)
 
 
 def _everywhere(source: bytes, out: bytearray, word: bytes, what: str) -> None:
