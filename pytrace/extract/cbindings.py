@@ -47,9 +47,9 @@ _QUOTED = re.compile(r'"([^"\\\n]*)"')
 _ADD = re.compile(r"\bTHPUtils_addPyMethodDefs\(\s*(\w+)\s*,\s*([^;]*?)\)\s*;", re.DOTALL)
 _SET = re.compile(r"\b(\w+)\.(?:tp_methods|tp_getset)\s*=\s*(\w+)")
 _SLOT = re.compile(r"\b(\w+)\[\d+\]\s*=\s*([\w:]+)\(\)\[\d+\]")
-_GATHER = re.compile(r"\b(gather\w+?)\(\s*(\w+)\s*\)\s*;")
+_GATHER = re.compile(r"\b(gather\w*)\(\s*(\w+)\s*\)\s*;")
 _ASSIGN = re.compile(r"\b(\w+)\.(?:assign|insert)\(\s*(?:\1\.end\(\)\s*,\s*)?(\w+)\s*,")
-_GATHERER = re.compile(r"\bvoid\s+(gather\w+?)(?:\$\{\w+\})?\(\s*std::vector<PyMethodDef>\s*&\s*(\w+)\s*\)\s*\{")
+_GATHERER = re.compile(r"\bvoid\s+(gather\w*?)(?:\$\{\w+\})?\(\s*std::vector<PyMethodDef>\s*&\s*(\w+)\s*\)\s*\{")
 _ACCESSOR = re.compile(r"\bPyMethodDef\s*\*\s*(\w+)\(\)\s*\{\s*return\s+(?:std::data\()?(\w+)\)?\s*;")
 _NAMESPACE = re.compile(r"^\s*namespace\s+([\w:]+)\s*\{", re.MULTILINE)
 _RENAMES = re.compile(
@@ -89,7 +89,7 @@ _SLOTS = {
 }
 
 
-def extract(tree: Tree, source: bytes) -> Facts:
+def extract(tree: Tree | None, source: bytes) -> Facts:
     """The bindings of one file (see the module's docstring); {} when it has none.
 
     ``tree`` is not needed today; the signature is that of all extractors that share the tree of a C++ file.
@@ -146,6 +146,10 @@ class _File:
                 start = token.end()
         return len(self.text), items
 
+    def _brace(self, start: int) -> int:
+        """Offset of the next opening brace that is in no comment or string, -1 when there is none."""
+        return next((t.start() for t in _TOKEN.finditer(self.text, start) if t[0] == "{"), -1)
+
     def _tables(self) -> Iterator[tuple[str, str, int, list[tuple[str, int, str, str]], int]]:
         for found in _TABLE.finditer(self.text):
             end, items = self.initialiser(found.end() - 1)
@@ -171,7 +175,7 @@ class _File:
             yield parts[0].strip('"'), self.line(opening), _function(parts[1]) if len(parts) > 1 else "", ""
             return
         for start, _ in items:
-            brace = self.text.find("{", start)
+            brace = self._brace(start)
             if brace < 0:
                 continue
             _, cells = self.initialiser(brace)

@@ -79,7 +79,11 @@ class Tables:
     def _find(self, index: dict[str, list[tuple[str, Any]]], path: str, name: str) -> Iterator[tuple[str, Any]]:
         """Entries of this name: of the same file first, else of the file that opens the named namespace."""
         space, _, bare = name.rpartition("::")
-        entries = index.get(bare) or index.get(bare.rstrip("0123456789").rstrip("_"), [])
+        entries = index.get(bare, [])
+        if not entries and bare[-1:].isdigit():
+            # ``gatherTorchFunctions_0`` is the first file made from a template with ``gatherTorchFunctions${shard_id}``.
+            stem = bare.rstrip("0123456789").removesuffix("_")
+            return iter([(w, v) for w, v in index.get(stem, []) if self._facts[w].get("sharded")])
         local = [(where, value) for where, value in entries if where == path]
         if local and not space:
             return iter(local)
