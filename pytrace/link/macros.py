@@ -30,6 +30,8 @@ REPORTING = re.compile(r"CHECK|ASSERT|ENFORCE|WARN|LOG|DEBUG|DUMP|THROW|_ERROR|E
 _PLAIN_IF = re.compile(r"#if (\w+)(?:\(\))?$")
 #: An expansion without any of these defines and registers nothing.
 _DEFINES = re.compile(r"\{|_DISPATCH\s*\(|TORCH_LIBRARY")
+#: A class's text is put in a namespace, where ``public:`` is no C++ (TORCH_ARG, torch/csrc/api/include/torch/arg.h).
+_ACCESS = re.compile(r"\b(?:public|private|protected)\s*:(?!:)")
 
 
 class MacroTable:
@@ -175,7 +177,7 @@ def expand_file(table: MacroTable, path: str, facts: Facts) -> Facts:
         if not _DEFINES.search(text):
             continue
         pieces.append((line, guard, name))
-        body = text.replace("\n", " ")
+        body = _ACCESS.sub(" ", text.replace("\n", " "))
         texts.append(f"namespace {scope} {{ {body} }}" if scope else body)
     if not texts:
         return {}
