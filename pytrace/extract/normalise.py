@@ -23,7 +23,7 @@ What comes out
 * What the grammar lacks (``= {}`` defaults, ``decltype(x){0}``, …): ``normalise_gaps``.
 
 Two tiers, because most files need only the first: ``normalise`` does both, ``parse`` does the second only when the
-first tree has an error.
+first tree has an ERROR node.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from pytrace.extract.normalise_conditionals import rewrite as rewrite_conditiona
 from pytrace.extract.normalise_statements import rewrite as rewrite_statements
 
 if TYPE_CHECKING:
-    from tree_sitter import Parser, Tree
+    from tree_sitter import Node, Parser, Tree
 
 
 def normalise(source: bytes) -> bytes:
@@ -47,11 +47,22 @@ def parse(source: bytes, parser: Parser) -> tuple[Tree, bytes]:
     """The tree of ``source`` and the normalised bytes it was made from; quicker than ``normalise`` and a parse."""
     clean = normalise_common(source)
     tree = parser.parse(clean)
-    if tree.root_node.has_error:
+    if tree.root_node.has_error and has_error_node(tree.root_node):
         repaired = repair(clean)
         if repaired is not clean:
             return parser.parse(repaired), repaired
     return tree, clean
+
+
+def has_error_node(root: Node) -> bool:
+    """Whether there is an ERROR node; MISSING ones (mostly the ``;`` of a macro) leave the structure right."""
+    todo = [root]
+    while todo:
+        node = todo.pop()
+        if node.is_error:
+            return True
+        todo += [child for child in node.children if child.has_error]
+    return False
 
 
 def normalise_common(source: bytes) -> bytes:
