@@ -35,9 +35,10 @@ def unknown(store: Store, text: str, what: str, kinds: tuple[str, ...], hint: st
     from pytrace.render.other_text import unknown_text
 
     name = spelling.cpp_name(text) if "(" in text or "<" in text else spelling.clean(text)
-    nearest = search.nearest(store, name, kinds=kinds)
+    hint = hint or elsewhere(store, text)
+    nearest = [] if hint else search.nearest(store, name, kinds=kinds)
     last = name.replace("::", ".").rpartition(".")[2]
-    hint = hint or elsewhere(store, text) or f"`pytrace search {last or text}` looks through every kind of name."
+    hint = hint or f"`pytrace search {last or text}` looks through every kind of name."
     answer = Unknown(text, what, [ref(n) for n in nearest], hint)
     raise UnknownName(unknown_text(answer), [n.name for n in nearest])
 

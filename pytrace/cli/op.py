@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from pytrace.cli import asking, common
-from pytrace.errors import BadQuestion, UnknownName
+from pytrace.errors import BadQuestion
 from pytrace.model import NodeKind
 from pytrace.trace import devices, op, resolve
 
@@ -36,9 +36,7 @@ def command(ctx: click.Context, name: str, device: str, depth: int, limit: int, 
         raise BadQuestion(f"There is no device {device}. Known ones: {', '.join(devices.known())}.")
     store = common.open_store(ctx)
     found = resolve.operators(store, name)
-    if not found.nodes:
-        if found.how:
-            raise UnknownName(f"{found.how} `pytrace api {name}` shows what it calls.")
+    if not found.nodes and not found.how:
         asking.unknown(store, name, "operator", (NodeKind.OP, NodeKind.PYTHON, NodeKind.FORMULA))
     answer = op.answer(store, name, found, device=device, depth=depth, limit=limit, python_limit=6 if limit else 0)
     if fmt == "json":

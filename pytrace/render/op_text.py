@@ -18,6 +18,10 @@ _MOST_OVERLOADS = 14
 
 def render(page: Page, answer: OpAnswer, *, why: bool = False, limit: int = 0) -> None:
     """Put the answer on the page. ``limit`` 0 shows every overload."""
+    if not answer.overloads:
+        page.add((answer.query, "title"))
+        page.paragraph(f"{answer.how} `pytrace api {answer.query}` shows what it calls.", "")
+        return
     names = list(dict.fromkeys(o.name.partition(".")[0] for o in answer.overloads))
     title: list[Span] = [(", ".join(names), "title")]
     if len(answer.overloads) > 1:

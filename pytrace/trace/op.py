@@ -64,7 +64,9 @@ def answer(
         dispatch=shown,
         paths=paths,
         dtypes=_dtypes(paths),
-        backward=backward_side.of_operators(Walker(region, depth=0, limit=_BACKWARD_LINES), ops, known),
+        backward=backward_side.of_operators(Walker(region, depth=0, limit=_BACKWARD_LINES), ops, known)
+        if ops
+        else None,
         device=device,
         notes=notes,
     )

@@ -18,6 +18,8 @@ from pytrace.trace.noise import is_plumbing
 CPP_KINDS = (NodeKind.CUDA_KERNEL, NodeKind.FUNCTION, NodeKind.FUNCTOR, NodeKind.STUB, NodeKind.LIBRARY)
 #: Without a better reason, a Python name answers with at most so many different operators.
 _MAX_BASES = 4
+#: Shorter names than this must be the same to be taken for one another.
+_LEAST_ALIKE = 5
 
 
 class Found(NamedTuple):
@@ -44,7 +46,15 @@ def operators(store: Store, text: str) -> Found:
         edges = store.edges_to([f.id for f in formulas], EdgeKind.DERIVATIVE)
         ops = sorted(store.nodes(e.src for e in edges).values(), key=_order)
         return Found(ops, f"{text} is the autograd node of {_names(ops)}")
-    return Found([])
+    return _behind_function(store, text) if "::" in text else Found([])
+
+
+def _behind_function(store: Store, text: str) -> Found:
+    """The operators whose dispatch table names a C++ function, given by its qualified name."""
+    functions = store.named(spelling.cpp_name(text), NodeKind.FUNCTION)
+    edges = store.edges_to([f.id for f in functions], EdgeKind.DISPATCHES) if functions else []
+    ops = sorted(store.nodes(e.src for e in edges).values(), key=_order)
+    return Found(ops, f"{text} is a kernel function of {_names(ops)}" if ops else "")
 
 
 def _overloads(store: Store, namespace: str, base: str, overload: str | None) -> list[Node]:
@@ -78,8 +88,10 @@ def _behind_python(store: Store, text: str, named: list[Node]) -> Found:
     ops = {way.op.id: way.op for way in ways}
     if not ops:
         return Found([], f"{named[0].name} ({named[0].at}) is pure Python: no operator stands behind it.")
-    last = text.rpartition(".")[2].lower().rstrip("_")
-    alike = [way for way in ways if _alike(way.op.bare.lower().rstrip("_"), last)]
+    last = text.rpartition(".")[2]
+    likeness = {way.op.bare: _alike(way.op.bare, last) for way in ways}
+    best = max(likeness.values())
+    alike = [way for way in ways if best and likeness[way.op.bare] == best]
     pool = alike or [way for way in ways if not is_plumbing(way.op)]
     if not pool:
         names = ", ".join(dict.fromkeys(way.op.bare for way in ways))
@@ -89,17 +101,24 @@ def _behind_python(store: Store, text: str, named: list[Node]) -> Found:
     bases = list(dict.fromkeys(way.op.bare for way in pool if way.distance == nearest))
     taken = bases[:_MAX_BASES]
     nodes = [op for op in ops.values() if op.bare in taken]
-    others = tuple(dict.fromkeys(way.op.bare for way in ways if way.op.bare not in taken))
+    rest = sorted((way for way in ways if way.op.bare not in taken), key=lambda way: is_plumbing(way.op))
+    others = tuple(dict.fromkeys(way.op.bare for way in rest))
     full = named[0].name
     how = f"{text}{'' if full == text else f' ({full})'} calls {', '.join(taken)}"
     return Found(sorted(nodes, key=_order), how, others)
 
 
-def _alike(base: str, name: str) -> bool:
-    """Whether an operator's base name is that of the Python name, give or take a suffix (``nll_loss_nd``)."""
-    flat = base.replace("_", "")
-    wanted = name.replace("_", "")
-    return flat == wanted or base.startswith(f"{name}_") or (len(flat) > 3 and wanted == flat.lstrip("_"))
+def _alike(base: str, name: str) -> int:
+    """How much an operator's base name is that of the Python name: 0 not, 1 inside, 2 begins alike, 3 the same."""
+    flat = base.lower().replace("_", "")
+    wanted = name.lower().replace("_", "")
+    if flat == wanted:
+        return 3
+    if min(len(flat), len(wanted)) < _LEAST_ALIKE:
+        return 0
+    if flat.startswith(wanted) or wanted.startswith(flat):
+        return 2
+    return int(wanted in flat)
 
 
 def python_nodes(store: Store, text: str) -> list[Node]:

@@ -9,6 +9,7 @@ from pytrace.model import Node, NodeKind
 from pytrace.store import Store
 from pytrace.trace import lookup
 from pytrace.trace.answers import SearchAnswer
+from pytrace.trace.python_side import is_public
 from pytrace.trace.walk import ref
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ _KIND_ORDER = {
 _MAX_CANDIDATES = 4000
 #: How alike two names must be (difflib's ratio) to be offered as what was meant.
 _CLOSE = 0.6
+#: What a private name of Python must be closer than a public one to be offered before it.
+_PRIVATE = 0.15
 
 
 def answer(store: Store, text: str, *, limit: int = 20, kinds: tuple[str, ...] = ()) -> SearchAnswer:
@@ -91,7 +94,7 @@ def nearest(store: Store, text: str, *, kinds: tuple[str, ...] = (), limit: int 
         if matcher.real_quick_ratio() >= _CLOSE and matcher.quick_ratio() >= _CLOSE:
             ratio = matcher.ratio()
             if ratio >= _CLOSE:
-                scored[node.bare] = ratio
+                scored[node.bare] = ratio - (0.0 if is_public(node.name) else _PRIVATE)
     best = sorted(scored, key=lambda bare: (-scored[bare], len(bare), bare))[:limit]
     whole = SequenceMatcher(None, b=text.strip(), autojunk=False)
     return [_likest(store.bare(bare, *kinds), text, whole) for bare in best]
@@ -103,6 +106,7 @@ def _likest(nodes: list[Node], text: str, matcher: SequenceMatcher[str]) -> Node
     def rank(node: Node) -> tuple[int, float, int, str]:
         matcher.set_seq1(node.name)
         likeness = -matcher.ratio() if re.search(r"[.:]", text) else 0.0
-        return (_KIND_ORDER.get(node.kind, 99) if not likeness else 0, likeness, len(node.name), node.name)
+        kind = 0 if likeness else _KIND_ORDER.get(node.kind, 99)
+        return (kind, likeness, len(node.name) + 40 * (not is_public(node.name)), node.name)
 
     return min(nodes[:200], key=rank)

@@ -110,6 +110,8 @@ def python_names(text: str) -> list[str]:
     names.append(text)
     if head != "torch":
         names.append(f"torch.{text}")
+        if dot and rest.isidentifier():
+            names.append(f"torch.Tensor.{rest}")  # `x.add_`: a method of some tensor
     return names if dot else names[:1]
 
 

@@ -30,6 +30,7 @@ def run(mini: Store, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untype
         (("op", "lstm", "--why"), ["why: stub-call"]),
         (("op", "cumsum", "--device", "cuda"), ["scan_kernel"]),
         (("op", "cumsum", "--depth", "0", "--limit", "0"), ["cumsum_stub"]),
+        (("op", "torch.storage.cuda"), ["pure Python", "torch/storage.py:8", "pytrace api torch.storage.cuda"]),
         (("kernel", "scan_kernel", "--up"), ["aten::cumsum.out", "torch.cumsum"]),
         (("kernel", "scan_kernel"), ["launched by launch_cumsum"]),
         (("stub", "cumsum"), ["cumsum_cuda_kernel"]),
@@ -53,7 +54,6 @@ def test_answers(run, args: tuple[str, ...], holds: list[str]) -> None:  # type:
     [
         (("op", "cumsom"), ["There is no operator called cumsom", "aten::cumsum", "pytrace search cumsom"]),
         (("op", "scan_kernel"), ["at::native::scan_kernel is a cuda kernel", "pytrace kernel scan_kernel --up"]),
-        (("op", "torch.storage.cuda"), ["pure Python", "torch/storage.py:8"]),
         (("op", "lstm", "--device", "tpu"), ["There is no device tpu", "cuda"]),
         (("kernel", "scan_kernle"), ["nearest", "at::native::scan_kernel"]),
         (("kernel", "torch.nn.LSTM"), ["pytrace api torch.nn.LSTM"]),
