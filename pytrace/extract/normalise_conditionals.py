@@ -39,7 +39,8 @@ _STAYS, _ALL, _FIRST = range(3)
 
 def rewrite(out: bytearray) -> None:
     """Blank, in place, what the grammar cannot place: directives, branches, pragmas, comments in macro bodies."""
-    for group in _groups(out):
+    # inner before outer: an inner group that loses its later branches no longer upsets the braces of the outer one
+    for group in reversed(_groups(out)):
         _word_operators(out, group)
         placement = _placement(out, group)
         if placement == _STAYS:
