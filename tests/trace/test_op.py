@@ -215,3 +215,138 @@ def test_what_was_opened_for_one_device_is_opened_again_for_another(tmp_path: Pa
     assert names(cpu.tree)[-1] == "at::native::k_cpu" and "at::native::k_cuda" not in names(cpu.tree)
     assert names(cuda.tree)[-1] == "at::native::k_cuda"
     shared.close()
+
+
+def test_a_launcher_that_many_call_is_told_with_its_functor(tmp_path: Path) -> None:
+    lines = [
+        'node op aten::x nf.yaml:1 {"schema":"x(Tensor self) -> Tensor"}',
+        "node function at::native::x_cuda x.cu:5",
+        "node function at::native::gpu_kernel Loops.cuh:10",
+        "node cuda_kernel at::native::vectorized Loops.cuh:2",
+        "node functor at::native::XFunctor x.cu:1",
+        "edge aten::x dispatches=CUDA at::native::x_cuda @nf.yaml:2",
+        "edge at::native::x_cuda calls at::native::gpu_kernel @x.cu:6",
+        "edge at::native::x_cuda instantiates=gpu_kernel at::native::XFunctor @x.cu:6",
+        "edge at::native::gpu_kernel launches at::native::vectorized @Loops.cuh:11",
+    ]
+    for n in range(50):
+        lines += [
+            f"node function at::native::other{n} o.cu:{n + 1}",
+            f"edge at::native::other{n} calls at::native::gpu_kernel @o.cu:{n + 1}",
+        ]
+    many = store(tmp_path, "\n".join(lines))
+    (path,) = ask(many, "x").paths
+    assert names(path.tree) == ["at::native::x_cuda", "at::native::XFunctor"]
+    assert path.tree.steps[0].ref.note == "launches vectorized"
+    many.close()
+
+
+def test_a_lambda_for_a_plain_loop_is_no_kernel(tmp_path: Path) -> None:
+    plain = store(
+        tmp_path,
+        """
+        node op aten::x nf.yaml:1 {"schema":"x(Tensor self) -> Tensor"}
+        node function at::native::x_cpu x.cpp:5
+        node functor at::native::x_cpu::{lambda:6} x.cpp:6
+        edge aten::x dispatches=CPU at::native::x_cpu @nf.yaml:2
+        edge at::native::x_cpu instantiates=parallel_for at::native::x_cpu::{lambda:6} @x.cpp:6
+        """,
+    )
+    assert names(ask(plain, "x").paths[0].tree) == ["at::native::x_cpu"]
+    plain.close()
+
+
+def test_checks_and_resizes_lead_nowhere(tmp_path: Path) -> None:
+    checks = store(
+        tmp_path,
+        """
+        node op aten::x nf.yaml:1 {"schema":"x(Tensor self) -> Tensor"}
+        node op aten::mul nf.yaml:9 {"schema":"mul(Tensor self, Tensor other) -> Tensor"}
+        node function at::native::x x.cpp:5
+        node function at::native::use_fast x.cpp:1
+        node function at::native::resize_output x.cpp:2
+        node function c10::check c10.h:3
+        node function at::native::work x.cpp:4
+        edge aten::x dispatches=CPU at::native::x @nf.yaml:2
+        edge at::native::x calls at::native::use_fast @x.cpp:6
+        edge at::native::x calls at::native::resize_output @x.cpp:7
+        edge at::native::x calls c10::check @x.cpp:8
+        edge at::native::x calls at::native::work @x.cpp:9
+        edge at::native::use_fast calls_op aten::mul @x.cpp:1
+        edge at::native::resize_output calls_op aten::mul @x.cpp:2
+        edge c10::check calls_op aten::mul @c10.h:3
+        edge at::native::work calls_op aten::mul @x.cpp:4
+        """,
+    )
+    tree = ask(checks, "x").paths[0].tree
+    assert names(tree) == ["at::native::x", "at::native::work", "aten::mul"]
+    assert tree.folded[0].names == ["at::native::use_fast", "at::native::resize_output"]
+    checks.close()
+
+
+PYTHON = """
+node op aten::conv nf.yaml:1 {"schema":"conv(Tensor self) -> Tensor"}
+node binding torch._C._VariableFunctions.conv
+node python torch.conv torch/__init__.py:1
+node python torch.nn.functional.conv torch/nn/functional.py:92
+node python torch.nn.modules.conv.Conv torch/nn/modules/conv.py:10
+node python torch.nn.modules.conv.Conv.forward torch/nn/modules/conv.py:20
+node python torch.nn.modules.conv.Conv._conv_forward torch/nn/modules/conv.py:15
+node python torch.nn.modules.Conv torch/nn/modules/__init__.py:3
+node python torch.nn.Conv torch/nn/__init__.py:3
+node python torch._private.use torch/_private.py:1
+edge torch._C._VariableFunctions.conv binds aten::conv @nf.yaml:1
+edge torch.conv alias_of torch._C._VariableFunctions.conv @torch/__init__.py:1 !python-member
+edge torch.nn.functional.conv alias_of torch._C._VariableFunctions.conv @torch/nn/functional.py:92 !python-assignment
+edge torch.nn.modules.conv.Conv calls torch.nn.modules.conv.Conv.forward @torch/nn/modules/conv.py:10
+edge torch.nn.modules.conv.Conv.forward calls torch.nn.modules.conv.Conv._conv_forward @torch/nn/modules/conv.py:21
+edge torch.nn.modules.conv.Conv._conv_forward calls torch._C._VariableFunctions.conv @torch/nn/modules/conv.py:16
+edge torch.nn.modules.conv.Conv._conv_forward calls torch._C._VariableFunctions.conv @torch/nn/modules/conv.py:18
+edge torch.nn.modules.Conv alias_of torch.nn.modules.conv.Conv @torch/nn/modules/__init__.py:3
+edge torch.nn.Conv alias_of torch.nn.modules.conv.Conv @torch/nn/__init__.py:3
+edge torch._private.use calls torch.conv @torch/_private.py:1
+"""
+
+
+def test_a_class_is_told_once_by_the_name_people_write(tmp_path: Path) -> None:
+    python = store(tmp_path, PYTHON)
+    answer = ask(python, "conv")
+    told = {n.ref.name: n for n in answer.python}
+    assert list(told) == ["torch.conv", "torch.nn.functional.conv", "torch.nn.Conv"]
+    module = told["torch.nn.Conv"]
+    assert (module.ref.note, module.ref.at) == ("is torch.nn.modules.conv.Conv", "torch/nn/modules/conv.py:10")
+    assert module.through[0] == "torch.nn.modules.conv.Conv._conv_forward"
+    python.close()
+
+
+def test_what_is_called_everywhere_is_only_counted(tmp_path: Path) -> None:
+    lines = [PYTHON]
+    for n in range(300):
+        lines += [
+            f"node python torch.other.f{n} torch/other.py:{n + 1}",
+            f"edge torch.other.f{n} calls torch._C._VariableFunctions.conv @torch/other.py:{n + 1}",
+        ]
+    python = store(tmp_path, "\n".join(lines))
+    answer = ask(python, "conv")
+    assert [n.ref.name for n in answer.python] == ["torch.conv", "torch.nn.functional.conv"]
+    assert answer.python_places == 302
+    python.close()
+
+
+def test_who_calls_an_operator_leaves_out_layers(tmp_path: Path) -> None:
+    layers = store(
+        tmp_path,
+        """
+        node op aten::inner nf.yaml:1 {"schema":"inner(Tensor self) -> Tensor"}
+        node op aten::outer nf.yaml:2 {"schema":"outer(Tensor self) -> Tensor"}
+        node op aten::cast nf.yaml:3 {"schema":"cast(Tensor self) -> Tensor"}
+        node function at::native::outer a.cpp:1
+        node function at::autocast::wrap b.cpp:1
+        edge at::native::outer calls_op aten::inner @a.cpp:2
+        edge at::autocast::wrap calls_op aten::inner @b.cpp:2
+        edge aten::outer dispatches=CompositeImplicitAutograd at::native::outer @nf.yaml:2
+        edge aten::cast dispatches=AutocastCPU at::autocast::wrap @b.cpp:9
+        """,
+    )
+    assert ask(layers, "inner").used_by == ["aten::outer"]
+    layers.close()

@@ -66,3 +66,27 @@ def test_a_moved_kernel_is_said_to_be_one(mini: Store) -> None:
     assert resolve.kernels(mini, "at::native::old_place::scan_kernel").how.startswith(
         "there is no at::native::old_place"
     )
+
+
+@pytest.mark.parametrize(
+    ("base", "name", "likeness"),
+    [
+        ("lstm", "LSTM", 3),
+        ("cross_entropy_loss", "CrossEntropyLoss", 3),
+        ("batch_norm", "BatchNorm2d", 2),
+        ("nll_loss_nd", "nll_loss", 2),
+        ("_native_multi_head_attention", "MultiheadAttention", 1),
+        ("add", "addmm", 0),
+        ("mm", "mm", 3),
+        ("empty", "cuda", 0),
+    ],
+)
+def test_alike(base: str, name: str, likeness: int) -> None:
+    assert resolve._alike(base, name) == likeness
+
+
+def test_a_kernel_function_by_its_qualified_name(mini: Store) -> None:
+    found = resolve.operators(mini, "at::native::step_cpu")
+    assert [n.name for n in found.nodes] == ["aten::step"]
+    assert found.how == "at::native::step_cpu is a kernel function of aten::step"
+    assert resolve.operators(mini, "step_cpu").nodes == []
