@@ -89,6 +89,9 @@ ROWS: tuple[Row, ...] = (
     Row("C10_LAUNCH_BOUNDS_2", Action.BLANK_CALL, "__launch_bounds__, c10/macros/Macros.h"),
     Row("C10_DEPRECATED", Action.BLANK, "[[deprecated]], c10/util/Deprecated.h"),
     Row("C10_DEPRECATED_MESSAGE", Action.BLANK_CALL, "[[deprecated(…)]], c10/util/Deprecated.h"),
+    Row("RESTRICT_STATIC", Action.BLANK, "restrict static, of an array parameter, qnnpack's common.h"),
+    Row("PYTORCH_QNNP_LIKELY", Action.BLANK, "its argument, also in `if PYTORCH_QNNP_LIKELY(…)`, qnnpack's common.h"),
+    Row("PYTORCH_QNNP_UNLIKELY", Action.BLANK, "its argument, qnnpack's common.h"),
     Row("PYTORCH_QNNP_ALIGN", Action.BLANK_CALL, "alignment, qnnpack's common.h"),
     Row("CATCH_ALL_ERRORS", Action.CATCH, "catch clauses, torch/csrc/Exceptions.h"),
     Row("CATCH_CORE_ERRORS", Action.CATCH, "catch clauses, torch/csrc/Exceptions.h"),
@@ -139,7 +142,8 @@ RARE_WORDS: tuple[tuple[bytes, str, str], ...] = (
 #: Macros of these endings are attributes in every project that PyTorch is made of: visibility (``TORCH_API``),
 #: inlining (``C10_ALWAYS_INLINE``), where a function runs (``CUTLASS_HOST_DEVICE``).
 ATTRIBUTE_SUFFIX = re.compile(
-    rb"\w+_(?:API|EXPORT|IMPORT|INLINE|NOINLINE|DEVICE|HOST|HOST_DEVICE|PRIVATE|PUBLIC|INTERNAL|HIDDEN|UNUSED|ATTRIBUTE)"
+    rb"\w+_(?:API|EXPORT|IMPORT|INLINE|NOINLINE|DEVICE|HOST|HOST_DEVICE|PRIVATE|PUBLIC|INTERNAL|HIDDEN|UNUSED|ATTRIBUTE"
+    rb"|VISIBILITY)"
 )
 
 

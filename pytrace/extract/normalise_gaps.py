@@ -171,6 +171,12 @@ _RARE: Rules = (
     (b"va_arg(", re.compile(rb"va_arg\(\w+(,[^()\n]*)\)"), _blank_group),
     # `(throw x, y)`, `? throw x`
     (b"(throw ", re.compile(rb"\((throw )"), _blank_group),
+    # format macros of <inttypes.h> between strings
+    (b"PRI", re.compile(rb"(?<=[\s\"])(PRI[a-zA-Z]\w*)(?=[\s\",)])"), _blank_group),
     # a list of enumerators or initialisers by macro: `#define X(n) n,`, `FORALL(X)`, `#undef X`
-    (b"#undef ", re.compile(rb"\n[ \t]*#define (\w+)\(.*(?:\\\n.*)*\s*\w+\(\1\b[^()\n]*\),?\s*#undef \1\b"), _x_macro),
+    (
+        b"#undef ",
+        re.compile(rb"\n[ \t]*#define (\w+)\(.*(?:\\\n.*)*(?:\s*\w+\(\1\b[^()\n]*\),?)+\s*#undef \1\b"),
+        _x_macro,
+    ),
 )

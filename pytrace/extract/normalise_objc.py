@@ -63,7 +63,7 @@ def rewrite(source: bytes) -> bytes:
 def repair(source: bytes) -> bytes:
     """The same, after a closer look; for source that ``rewrite`` has seen. ``source`` itself when there is nothing."""
     changed = source
-    if b"#import" in source or b"(^" in source or _MESSAGE.search(source):
+    if b"#import" in source or b"(^" in source or b"__bridge" in source or _MESSAGE.search(source):
         changed = _objective_c(source)
     if b"metal_stdlib" in source:
         changed = _metal(changed)

@@ -41,8 +41,9 @@ _TYPE = re.compile(
 )
 #: Conditions and messages: the bulk of all invocations, never with a type among their arguments.
 _CHECK = re.compile(rb"\s*(?:TORCH_(?:CHECK|INTERNAL|WARN)|EXPECT_|ASSERT_|AT_ASSERT|GRAPH_|LOG)")
+_DIRECTIVE = re.compile(rb"\s*#")
 _NOT_WORD = re.compile(rb"[^\w\n]")
-_BRACKET_OR_COMMA = re.compile(rb"[(<\[{]|[)>\]}]|,")
+_BRACKET_OR_COMMA = re.compile(rb"operator\s*[^\w\s,()]+|[(<\[{]|[)>\]}]|,")
 _COMMA, _SEMICOLON, _NEWLINE = 0x2C, 0x3B, 0x0A
 
 
@@ -74,7 +75,8 @@ def _terminate(out: bytearray, source: bytes, start: int, end: int, line_end: in
         at += 1
     following = source[at : at + 1]
     if following in b" \t\r" and following:
-        out[at] = mark
+        if not _DIRECTIVE.match(source, at):
+            out[at] = mark
     elif following == b"/":
         if source[at + 2 : at + 3] not in b"\n":  # the comment gives up its first character
             out[at : at + 3] = bytes((mark,)) + source[at : at + 2]
@@ -93,9 +95,9 @@ def _type_arguments(out: bytearray, source: bytes, start: int, end: int) -> None
         token = match[0]
         if token in b"(<[{":
             depth += 1
-        elif token != b",":
+        elif token in b")>]}":
             depth -= 1
-        elif depth <= 0:
+        elif token == b"," and depth <= 0:
             _type_argument(out, source, begin, match.start())
             begin = match.end()
     _type_argument(out, source, begin, end)
