@@ -81,7 +81,7 @@ class Tables:
         space, _, bare = name.rpartition("::")
         entries = index.get(bare, [])
         if not entries and bare[-1:].isdigit():
-            # ``gatherTorchFunctions_0`` is the first file made from a template with ``gatherTorchFunctions${shard_id}``.
+            # ``gatherTorchFunctions_0`` stands in the first file made from the template of ``…${shard_id}``.
             stem = bare.rstrip("0123456789").removesuffix("_")
             return iter([(w, v) for w, v in index.get(stem, []) if self._facts[w].get("sharded")])
         local = [(where, value) for where, value in entries if where == path]

@@ -7,6 +7,7 @@ Nodes are of kind ``python``, named where they are defined; ``attrs["kind"]`` is
   ``python-reference`` (a function named as a value, which somebody may call); ``python-property``;
   ``python-operator`` (``a + b``, ``x[i]``, ``if x:``); ``python-assigned`` (``f = wrapper(g, h)``: f may call g and h);
   ``python-class`` (a class to the methods that using an instance runs; the key is the method's name);
+  ``python-override`` (the call of an inherited method: what the instance's class overrides of what that calls);
 * ``calls_op`` python -> op through ``torch.ops``, rule ``python-op``;
 * ``alias_of`` python -> python | binding, rules ``python-import``, ``python-assignment``, ``python-member`` (a member
   of a class under the class's public name: ``torch.Tensor.add``).
@@ -17,7 +18,6 @@ Nodes are of kind ``python``, named where they are defined; ``attrs["kind"]`` is
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 from pytrace.extract.python_tables import IMPLICIT
 from pytrace.link.context import Context
@@ -37,6 +37,7 @@ from pytrace.link.python_objects import (
     Several,
     Value,
 )
+from pytrace.link.python_overrides import Overrides, Target, context_of
 from pytrace.link.python_resolver import Resolver, is_callable, is_shared
 from pytrace.model import EdgeKind, NodeKind
 
@@ -63,16 +64,6 @@ _KINDS = {
 _ENTRIES = ("__new__", "__init__", "forward", "step", "__call__")
 
 
-class Target(NamedTuple):
-    """One end of an edge."""
-
-    kind: str
-    id: int
-    rule: str
-    key: str = ""
-    candidates: int = 1
-
-
 def link(ctx: Context) -> None:
     """Add the nodes and edges of all Python files."""
     chosen = (
@@ -97,6 +88,7 @@ class Linker:
         self.graph = ctx.graph
         self.resolver = resolver
         self.natives = natives
+        self._overrides = Overrides(resolver, self.targets)
 
     # -- nodes and names ---------------------------------------------------------------------------------------------
 
@@ -217,37 +209,8 @@ class Linker:
                 if target is not None:
                     line = cls.definition.line
                     self._edge(node, Target(EdgeKind.CALLS, target, "python-class", name), module.path, line, "")
-        self._overridden(cls, node, todo)
-
-    def _overridden(self, cls: Class, node: int, todo: list[Definition]) -> None:
-        """What inherited methods call on ``self`` and mean something else in this class."""
-        seen = set(todo)
-        while todo:
-            method = todo.pop()
-            owner = method.module.classes.get(method.qual.rpartition(".")[0])
-            if owner is None:
-                continue
-            inherited = owner is not cls
-            for line, symbol, guard in method.module.uses(method.qual):
-                if not symbol.startswith(("self.", "super()")):
-                    continue
-                place = self.resolver.place(method.module, cls, owner)
-                for value in self._self_calls(symbol, place):
-                    if value.definition not in seen:
-                        seen.add(value.definition)
-                        todo.append(value.definition)
-                if inherited:
-                    own = set(self.targets(symbol, self.resolver.place(method.module, owner, owner)))
-                    for target in self.targets(symbol, place):
-                        if target not in own:
-                            self._edge(node, target, method.module.path, line, method.module.guard(guard))
-
-    def _self_calls(self, symbol: str, place: Place) -> Iterator[Function]:
-        callee = symbol[:-2] if symbol.endswith("()") else symbol
-        if callee.count(".") == 1:
-            value = self.resolver.evaluate(callee, place)
-            if isinstance(value, Function):
-                yield value
+        for each in self._overrides.of(cls, todo):
+            self._edge(node, each.target, each.module.path, each.line, each.module.guard(each.guard))
 
     # -- uses --------------------------------------------------------------------------------------------------------
 
@@ -268,8 +231,22 @@ class Linker:
                         if target.id != node and key not in seen:
                             seen.add(key)
                             self._edge(node, target, module.path, line, module.guard(guard))
+                        if target.context is not None:
+                            self._inherited(node, target.context, module, seen, guard)
 
-    def _edge(self, src: int, target: Target, path: str, line: int, guard: str) -> None:
+    def _inherited(
+        self, node: int, context: tuple[Class, Definition], module: Module, seen: set[tuple[int, str, int]], guard: int
+    ) -> None:
+        """A call of an inherited method also runs what the instance's class overrides of what it calls."""
+        cls, method = context
+        for each in self._overrides.of(cls, [method]):
+            key = (each.target.id, each.target.kind, guard)
+            if each.target.id != node and key not in seen:
+                seen.add(key)
+                target = each.target._replace(rule="python-override")
+                self._edge(node, target, each.module.path, each.line, module.guard(guard), owner=module.path)
+
+    def _edge(self, src: int, target: Target, path: str, line: int, guard: str, owner: str = "") -> None:
         self.graph.edge(
             src,
             target.id,
@@ -280,7 +257,7 @@ class Linker:
             line=line,
             guard=guard,
             candidates=target.candidates,
-            owner=path,
+            owner=owner or path,
         )
 
     def targets(self, symbol: str, place: Place) -> tuple[Target, ...]:
@@ -288,13 +265,20 @@ class Linker:
         memo = (self.resolver.anywhere if is_shared(symbol) else place).targets
         found: tuple[Target, ...] | None = memo.get(symbol)
         if found is None:
-            found = ()
-            for part in symbol.split("|"):
-                found = tuple(dict.fromkeys(self._find(part, place)))
-                if found:
-                    break
+            found = tuple(dict.fromkeys(self._alternatives(symbol.split("|"), place)))
             memo[symbol] = found
         return found
+
+    def _alternatives(self, symbols: list[str], place: Place) -> Iterator[Target]:
+        """The first of several symbols that means something; of the others what evaluating their operand reads."""
+        found = False
+        for symbol in symbols:
+            if found:
+                yield from self._read(self.resolver.read(symbol.rpartition(".")[0], place)[1])
+            else:
+                for target in self._find(symbol, place):
+                    found = True
+                    yield target
 
     def _find(self, symbol: str, place: Place) -> Iterator[Target]:
         resolver = self.resolver
@@ -344,7 +328,7 @@ class Linker:
         if isinstance(value, Function | Binding | Assigned):
             target = self.id_of(value)
             if target is not None:
-                yield Target(EdgeKind.CALLS, target, "python-call", "", candidates)
+                yield Target(EdgeKind.CALLS, target, "python-call", "", candidates, context_of(value))
         elif isinstance(value, ClassValue):
             for name in ("__new__", "__init__"):
                 method = self.resolver.member(value.cls, name)

@@ -252,7 +252,7 @@ class Resolver:
                 if is_callable(v := self.evaluate(a, place)) and v is not None and v != callee
             )
             if values:
-                if isinstance(callee, Binding) and callee.name == ADD_DOCSTRING:
+                if alias.symbol == f"@{ADD_DOCSTRING}()":
                     return values[0]
                 if not isinstance(callee, ClassValue | Native):
                     return Assigned(name, values)
