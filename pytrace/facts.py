@@ -66,26 +66,27 @@ class FactCache:
         self._db: sqlite3.Connection | None = None
         self._recipes: dict[str, int] = {}
         try:
-            self._db = self._open(readonly)
+            self._open(readonly)
+            assert self._db is not None
             self._recipes = dict(self._db.execute("SELECT name, id FROM recipe"))
         except (sqlite3.Error, OSError) as error:
             self.problem = str(error)
             self.close()
 
-    def _open(self, readonly: bool) -> sqlite3.Connection:
+    def _open(self, readonly: bool) -> None:
         if readonly:
-            return connect(self.path, timeout=10)
+            self._db = connect(self.path, timeout=10)
+            return
         os.makedirs(os.path.dirname(self.path), exist_ok=True)
         if os.path.exists(self.path) and (os.path.getsize(self.path) > SIZE_LIMIT or not is_whole(self.path)):
             os.unlink(self.path)
-        db = sqlite3.connect(self.path, isolation_level=None, timeout=10)
+        self._db = db = sqlite3.connect(self.path, isolation_level=None, timeout=10)
         db.execute("PRAGMA page_size = 16384")
         # A write-ahead log lets the worker processes read while the parent writes; a lost transaction costs
         # nothing but reading some files again.
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = OFF")
         db.executescript(_SCHEMA)
-        return db
 
     def __enter__(self) -> FactCache:
         return self

@@ -15,7 +15,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -147,11 +147,12 @@ def _open_old(index: str) -> Store | None:
         return None
     try:
         store = Store(index)
+    except sqlite3.Error:
+        return None
+    with suppress(sqlite3.Error):
         if store.meta("schema") == str(SCHEMA_VERSION):
             return store
-        store.close()
-    except sqlite3.Error:
-        pass
+    store.close()
     return None
 
 

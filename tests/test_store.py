@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -39,7 +40,7 @@ def small_graph() -> Graph:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(tmp_path: Path) -> Iterator[Store]:
     path = tmp_path / "100% sure? #1.db"  # a URI gives a meaning to some of these
     with replacing(str(path)) as db:
         write(
@@ -49,7 +50,9 @@ def store(tmp_path: Path) -> Store:
             {"files": Manifest([CPP, CU], [1, 2], [2**62, -1]), "folders": Manifest([], [], [])},
             {"root": "/r", "schema": "2"},
         )
-    return Store(path)
+    found = Store(path)
+    yield found
+    found.close()
 
 
 def test_nodes(store: Store) -> None:
@@ -152,13 +155,16 @@ class TestReplacing:
         with replacing(str(store.path)) as db:
             write(db, Graph(), [], {}, {})
         assert len(list(store.all_nodes())) == 4
-        assert list(Store(store.path).all_nodes()) == []
+        new = Store(store.path)
+        assert list(new.all_nodes()) == []
+        new.close()
 
     def test_copy_begins_with_the_old_rows(self, store: Store) -> None:
         with replacing(str(store.path), copy=True) as db:
             db.execute("UPDATE meta SET value = '/other' WHERE key = 'root'")
         new = Store(store.path)
         assert (new.meta("root"), len(list(new.all_nodes()))) == ("/other", 4)
+        new.close()
 
     def test_leftovers_go(self, tmp_path: Path) -> None:
         for name in ("x.db", "x.db.lock", "x.db.new-17", "x.db.new-17-journal", "y.db.new-3"):
