@@ -33,6 +33,7 @@ class NodeKind:
     PYTHON = "python"  #: a name a user can write: ``torch.nn.functional.linear``
     FORMULA = "formula"  #: one entry of ``derivatives.yaml``, named by its node: ``MulBackward0``
     MACRO = "macro"  #: a ``#define`` that takes part in an edge
+    CPP_CLASS = "cpp_class"  #: a class of the C++ frontend: ``torch::nn::Linear``, ``torch::optim::SGD``
     LABEL = "label"  #: the name an ``AT_DISPATCH_*`` gives: ``"…" not implemented for 'Half'``
 
 

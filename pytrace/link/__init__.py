@@ -16,6 +16,7 @@ def link(files: Mapping[str, tuple[str, Facts]], jobs: int = 1) -> Graph:
     from pytrace.link import (
         bindings,
         calls,
+        cpp_frontend,
         dispatch,
         functions,
         generated,
@@ -39,6 +40,7 @@ def link(files: Mapping[str, tuple[str, Facts]], jobs: int = 1) -> Graph:
     ufuncs.link(ctx)
     calls.link(ctx)
     wrapped.link(ctx)
+    cpp_frontend.link(ctx)
     bindings.link(ctx)
     python.link(ctx)
     python_registrations.link(ctx)

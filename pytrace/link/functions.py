@@ -12,6 +12,7 @@ from operator import itemgetter
 
 from pytrace.extract.cpp_text import without_templates
 from pytrace.link.context import Context
+from pytrace.link.cpp_frontend import add_holders
 from pytrace.link.cpp_types import kind_of
 from pytrace.link.includes import Includes
 from pytrace.model import EdgeKind, NodeKind
@@ -294,6 +295,7 @@ def link(ctx: Context) -> None:
         for name, type_text in facts.get("globals", ()):
             table.globals[name].add(type_text)
         _usings(table, path, facts.get("usings", ()))
+    add_holders(table, sources)
     ctx.functions = table
 
 
