@@ -8,23 +8,34 @@ from pytrace.model import Edge, EdgeKind, Node, NodeKind
 from pytrace.store import Store
 from pytrace.trace import python_side
 from pytrace.trace.answers import ApiAnswer, ApiOp, Folded, Step
-from pytrace.trace.noise import is_plumbing
+from pytrace.trace.noise import is_infrastructure, is_plumbing
 from pytrace.trace.walk import ref, via
 
 _DOWN = (EdgeKind.ALIAS_OF, EdgeKind.BINDS, EdgeKind.CALLS_OP, EdgeKind.CALLS)
 _LEVELS = 12
 
 
-def answer(store: Store, query: str, nodes: list[Node], *, depth: int = 0, limit: int = 80) -> ApiAnswer:
-    """Tell the way from ``nodes`` (Python names or bindings) to operators: as a tree, and as a flat list.
+def answer(
+    store: Store,
+    query: str,
+    nodes: list[Node],
+    *,
+    depth: int = 0,
+    limit: int = 80,
+    through: frozenset[str] = python_side.PYTHON_KINDS,
+) -> ApiAnswer:
+    """Tell the way from ``nodes`` (names of Python or of the C++ frontend) to operators: as a tree, and as a flat list.
 
-    ``depth`` bounds the levels of calls drawn (0: as many as the limit of lines allows), ``limit`` the lines.
+    ``depth`` bounds the levels of calls drawn (0: as many as the limit of lines allows), ``limit`` the lines;
+    ``through`` are the kinds of nodes that lie on the way.
     """
-    ways = python_side.down(store, nodes)
+    ways = python_side.down(store, nodes, through)
     ops = [ApiOp(ref(w.op), w.distance, list(w.through), list(w.guards), any(map(_is_making, w.through))) for w in ways]
-    roots = _draw(store, nodes, depth or _LEVELS, limit)
+    roots = _draw(store, nodes, depth or _LEVELS, limit, through)
     sentence = ""
-    if not ways:
+    if not ways and through is not python_side.PYTHON_KINDS:
+        sentence = "No operator stands behind this name, as far as the index can tell."
+    elif not ways:
         sentence = "Pure Python: no operator stands behind this name, as far as the index can tell."
     how = "" if any(n.name == query for n in nodes) else f"{query} is {', '.join(n.name for n in nodes[:3])}"
     return ApiAnswer(query, how, roots, ops, sentence)
@@ -32,12 +43,15 @@ def answer(store: Store, query: str, nodes: list[Node], *, depth: int = 0, limit
 
 def _is_making(name: str) -> bool:
     """Whether the name is what runs when an object is made: not what a call of it does."""
-    return name.endswith((".__init__", ".__new__", ".reset_parameters"))
+    if name.endswith((".__init__", ".__new__", ".reset_parameters", "::reset", "::reset_parameters")):
+        return True
+    owner, mark, last = name.rpartition("::")
+    return bool(mark) and owner.rpartition("::")[2] == last  # a constructor
 
 
-def _draw(store: Store, starts: list[Node], levels: int, limit: int) -> list[Step]:
-    """Trees of Python calls that lead to an operator, breadth first, each name opened once."""
-    nodes, out = _load(store, starts, levels)
+def _draw(store: Store, starts: list[Node], levels: int, limit: int, through: frozenset[str]) -> list[Step]:
+    """Trees of calls that lead to an operator, breadth first, each name opened once."""
+    nodes, out = _load(store, starts, levels, through)
     useful = _leading(nodes, out)
     roots = [Step(ref(n)) for n in starts]
     queue = deque(zip(roots, starts))
@@ -78,7 +92,9 @@ def _draw(store: Store, starts: list[Node], levels: int, limit: int) -> list[Ste
     return roots
 
 
-def _load(store: Store, starts: list[Node], levels: int) -> tuple[dict[int, Node], dict[int, list[Edge]]]:
+def _load(
+    store: Store, starts: list[Node], levels: int, through: frozenset[str]
+) -> tuple[dict[int, Node], dict[int, list[Edge]]]:
     nodes = {n.id: n for n in starts}
     out: dict[int, list[Edge]] = {}
     frontier = list(nodes)
@@ -92,7 +108,7 @@ def _load(store: Store, starts: list[Node], levels: int) -> tuple[dict[int, Node
         for edge in edges:
             out[edge.src].append(edge)
         ends = dict.fromkeys(e.dst for e in edges)
-        frontier = [i for i in ends if i not in out and nodes[i].kind in (NodeKind.PYTHON, NodeKind.BINDING)]
+        frontier = [i for i in ends if i not in out and nodes[i].kind in through and not is_infrastructure(nodes[i].name)]
     return nodes, out
 
 

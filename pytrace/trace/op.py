@@ -49,6 +49,8 @@ def answer(
         notes.append(f"It also calls {more}; `pytrace api {query}` shows the way to each.")
     if device and not any(device_of(key) in (device, "") for row in rows for key in row.keys):
         notes.append(f"No row of the dispatch table serves {device}.")
+    if region.stopped:
+        notes.append(f"Stopped at {len(region.nodes)} functions: what lies deeper is not told.")
     shown = rows
     if device:
         shown = [r for r in rows if any(device_of(k) in (device, "") for k in r.keys)]

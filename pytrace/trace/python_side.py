@@ -9,6 +9,7 @@ from pytrace.model import Edge, EdgeKind, Node, NodeKind
 from pytrace.store import Store
 from pytrace.trace import lookup
 from pytrace.trace.answers import PythonName, Ref
+from pytrace.trace.noise import is_infrastructure
 from pytrace.trace.walk import ref, via
 
 _DOWN = (EdgeKind.ALIAS_OF, EdgeKind.BINDS, EdgeKind.CALLS_OP, EdgeKind.CALLS)
@@ -30,8 +31,15 @@ class Way(NamedTuple):
     guards: tuple[str, ...]
 
 
-def down(store: Store, roots: Iterable[Node]) -> list[Way]:
-    """Operators that the Python code behind ``roots`` calls, nearest first; an alias costs no distance."""
+#: What a walk down from a Python name goes through.
+PYTHON_KINDS = frozenset((NodeKind.PYTHON, NodeKind.BINDING))
+
+
+def down(store: Store, roots: Iterable[Node], through: frozenset[str] = PYTHON_KINDS) -> list[Way]:
+    """Operators that the code behind ``roots`` calls, nearest first; an alias costs no distance.
+
+    ``through`` are the kinds of nodes that the walk goes through.
+    """
     nodes = {node.id: node for node in roots}
     came: dict[int, tuple[int, Edge | None]] = dict.fromkeys(nodes, (0, None))
     frontier = list(nodes)
@@ -44,7 +52,7 @@ def down(store: Store, roots: Iterable[Node]) -> list[Way]:
                 continue
             step = 0 if edge.kind in (EdgeKind.ALIAS_OF, EdgeKind.BINDS) else 1
             came[edge.dst] = (came[edge.src][0] + step, edge)
-            if nodes[edge.dst].kind in (NodeKind.PYTHON, NodeKind.BINDING):
+            if nodes[edge.dst].kind in through and not is_infrastructure(nodes[edge.dst].name):
                 fresh.append(edge.dst)
         frontier = fresh
     ways = [

@@ -40,6 +40,7 @@ class Region:
         self.store = store
         self.nodes: dict[int, Node] = {}
         self.out: dict[int, list[Edge]] = {}
+        self.stopped = False  #: whether a load met its bound
         self._callers: dict[int, int] = {}
 
     def load(self, start: Iterable[Node]) -> None:
@@ -64,6 +65,7 @@ class Region:
                     following[edge.dst] = None
             loaded += len(following)
             frontier = list(following)
+        self.stopped = self.stopped or bool(frontier)
 
     def useful(self) -> set[int]:
         """Loaded nodes from which something worth telling is reached: a reverse walk from the telling ones."""
