@@ -5,9 +5,9 @@ usage: bindings_metric.py INDEX [--data FOLDER] [--show N]
 
 INDEX is an index of PyTorch 2.6.0. FOLDER (or ``PYTRACE_ORACLE``) holds ``python_bindings.json.gz``. For each name of
 ``TensorBase``, ``_VariableFunctions``, ``_nn``, ``_fft``, ``_linalg``, ``_special``, ``_sparse`` and ``_nested``
-rows say what is behind it: generated or by hand, each operator, the generated file, each Python signature, the line of the
-table, the C++ function. A second metric, ``public``, asks of each public Python name whether it is a C function (which
-one) or a Python function (which file and line).
+rows say what is behind it: generated or by hand, each operator, the generated file, each Python signature, the line of
+the table, the C++ function. A second metric, ``public``, asks of each public Python name whether it is a C function
+(which one) or a Python function (which file and line).
 """
 
 from __future__ import annotations
