@@ -11,7 +11,8 @@ _MOST = 12
 
 def render(page: Page, answer: BackwardAnswer, *, why: bool = False) -> None:
     """``pytrace backward``."""
-    names = [ref.name for ref in answer.ops]
+    names = list(dict.fromkeys(op for entry in answer.backward.formulas for op in entry.ops))
+    names = names or [ref.name for ref in answer.ops]
     page.add((f"Backward of {', '.join(names[:6])}", "title"), (" …" if len(names) > 6 else "", "dim"))
     if answer.how:
         page.paragraph(answer.how, "", "dim")

@@ -108,7 +108,9 @@ def _load(
         for edge in edges:
             out[edge.src].append(edge)
         ends = dict.fromkeys(e.dst for e in edges)
-        frontier = [i for i in ends if i not in out and nodes[i].kind in through and not is_infrastructure(nodes[i].name)]
+        frontier = [
+            i for i in ends if i not in out and nodes[i].kind in through and not is_infrastructure(nodes[i].name)
+        ]
     return nodes, out
 
 

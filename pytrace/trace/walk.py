@@ -242,6 +242,9 @@ class Walker:
             if shared and child.bare in launchers:
                 notes[child.bare] = shared  # the line of its functor says both
                 continue
+            if shared and not shared.startswith("launches"):
+                folded["helpers"][child.name] = None  # a utility of many, which happens to reach something
+                continue
             below = Step(ref(child), via(edge))
             below.ref.note = below.ref.note or shared
             steps[edge.dst, edge.kind] = below
