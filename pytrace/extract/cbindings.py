@@ -251,7 +251,11 @@ class _File:
 
 
 #: Where pybind11 code says something: a definition, a class, a submodule, an import.
-_ANCHOR = re.compile(r'\.\s*(?P<how>def\w*)\(\s*"(?P<name>[\w.]+)"|\b\w*class_\s*<|\benum_\s*<|\bmodule_?::import\(')
+_ANCHOR = re.compile(
+    r'\.\s*(?P<how>def\w*)\(\s*(?://[^\n]*\s*)*"(?P<name>[\w.]+)"'
+    # torch/csrc/utils/pybind.h and torch/csrc/utils/py_context_manager: classes of context managers
+    r"|\b\w*class_\s*<|\benum_\s*<|\bpy_context_manager\w*\s*<|\bmodule_?::import\("
+)
 _BEFORE = re.compile(r"(\w+)\s*$")
 _ASSIGNED = re.compile(r"(\w+)\s*(?:=\s*|\()(?:(?:py|pybind11)::)?$")
 _CLASS = re.compile(r'[^;{}"]*?>\s*(\w+)?\s*[({]\s*(\w+)(?:\.ptr\(\))?\s*,\s*"(\w+)"')

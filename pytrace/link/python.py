@@ -225,7 +225,10 @@ class Linker:
                 place = self.resolver.place(module, cls, cls)
                 seen: set[tuple[int, str, int]] = set()
                 for line, symbol, guard in module.uses(qual):
-                    for target in self.targets(symbol, place):
+                    targets = self.targets(symbol, place)
+                    if not targets and symbol[0] == "@":
+                        self._unresolved(module, symbol, place, line)
+                    for target in targets:
                         # One edge per callee and guard: the first line is the evidence.
                         key = (target.id, target.kind, guard)
                         if target.id != node and key not in seen:
@@ -233,6 +236,20 @@ class Linker:
                             self._edge(node, target, module.path, line, module.guard(guard))
                         if target.context is not None:
                             self._inherited(node, target.context, module, seen, guard)
+
+    def _unresolved(self, module: Module, symbol: str, place: Place, line: int) -> None:
+        """Keep a call of a name that a module of torch should have and, as far as the index can tell, has not."""
+        dotted = symbol[1:-2]
+        if not symbol.endswith("()") or "(" in dotted or "[" in dotted:
+            return
+        owner, _, name = symbol[:-2].rpartition(".")
+        if self.resolver.evaluate(symbol[:-2], place) is None and owner.strip("@."):
+            holder = self.resolver.evaluate(owner, place)
+            if isinstance(holder, ModuleValue) and name in holder.module.entries:
+                return  # it is there, but what it is was not understood
+            if isinstance(holder, ModuleValue | Native):
+                where = holder.module.name if isinstance(holder, ModuleValue) else holder.name
+                self.graph.unresolved_name(module.path, "python", f"{where}.{name}", line, f"no {name!r} in {where}")
 
     def _inherited(
         self, node: int, context: tuple[Class, Definition], module: Module, seen: set[tuple[int, str, int]], guard: int

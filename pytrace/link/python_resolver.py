@@ -199,7 +199,11 @@ class Resolver:
             return value
         if module.name == "torch" and name == "_C":
             return Native(NATIVE_ROOT)
-        return self._below(module, name) or self._spread(module, name)
+        return self._below(module, name) or self._spread(module, name) or self._given(module, name)
+
+    def _given(self, module: Module, name: str) -> Value | None:
+        """What C++ puts into a Python module itself: types such as ``torch.device``, functions of pybind11."""
+        return self.attribute(Native(module.name), name)
 
     def _below(self, module: Module, name: str) -> Value | None:
         below = self.modules.get(f"{module.name}.{name}")

@@ -184,6 +184,8 @@ def test_what_functions_return_and_call() -> None:
                 ("torch._C.Thing", "g", 3, "g", "def"),
             ],
         ),
+        ('m.def(\n  // what it does\n  "f", f);', [("torch._C", "f", 3, "f", "def")]),
+        ('py_context_manager<Guard, A>(m, "_Guard");', [("torch._C", "_Guard", 1, "", "class")]),
         (
             'm.def("f", py::overload_cast<int>(&f));',
             [("torch._C", "f", 1, "f", "def")],

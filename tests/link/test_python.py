@@ -43,6 +43,8 @@ static PyGetSetDef properties[] = {{"data", (getter)PropertyData::getter, (sette
 struct PropertyData : GetterBase<PropertyData> { static Tensor fn(const Tensor& t) { return THPVariable_Wrap(t); } };
 static PyMethodDef methods[] = {{"__add__", THPVariable_add}, {"__radd__", THPVariable_add}};
 void init() { THPVariableType.tp_methods = methods; }
+static PyMethodDef thing_methods[] = {{"method", THPThing_method}};
+PyTypeObject THPThingType = {"torch.Thing", thing_methods};
 """
 
 TREE = {
@@ -387,6 +389,26 @@ def test_several_functions_are_candidates() -> None:
 )
 def test_circles_end(text: str) -> None:
     assert linked(torch__odd=text).nodes
+
+
+def test_unresolved() -> None:
+    graph = linked(
+        torch__odd="""
+        import torch
+        import torch.nn.functional as F
+        def f(x, y):
+            torch.nothing(x)
+            F.missing.thing(x)
+            F.missing(x)
+            y.nothing()
+            torch.Thing()
+            torch.float32
+        """
+    )
+    assert [row[:4] for row in graph.unresolved if row[1] == "python"] == [
+        ("torch/odd.py", "python", "torch.nothing", 5),
+        ("torch/odd.py", "python", "torch.nn.functional.missing", 7),
+    ]
 
 
 def test_outlines_are_linked() -> None:
