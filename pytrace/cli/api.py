@@ -6,7 +6,7 @@ import click
 
 from pytrace.cli import asking, common
 from pytrace.model import NodeKind
-from pytrace.trace import api, resolve
+from pytrace.trace import api, cpp_api, resolve
 
 
 @click.command("api")
@@ -25,12 +25,22 @@ from pytrace.trace import api, resolve
 @common.store_options
 @click.pass_context
 def command(ctx: click.Context, name: str, depth: int, limit: int, fmt: str, why: bool) -> None:
-    """Go down from NAME, as a user writes it (torch.nn.LSTM, F.linear, Tensor.add_), to the operators it calls."""
+    """Go down from NAME, as a user writes it, to the operators it calls.
+
+    NAME is a Python name (torch.nn.LSTM, F.linear, Tensor.add_) or one of the C++ frontend (torch::nn::Linear,
+    torch::nn::functional::linear, torch::optim::SGD).
+    """
     store = common.open_store(ctx)
-    nodes = resolve.python_nodes(store, name)
-    if not nodes:
-        asking.unknown(store, name, "Python name", (NodeKind.PYTHON, NodeKind.BINDING))
-    answer = api.answer(store, name, nodes, depth=depth, limit=limit)
+    if cpp_api.is_cpp(name):
+        nodes = cpp_api.nodes(store, name)
+        if not nodes:
+            asking.unknown(store, cpp_api.operator_name(name), "name in the C++ frontend", (NodeKind.CPP_CLASS,))
+        answer = api.answer(store, name, nodes, depth=depth, limit=limit, through=cpp_api.THROUGH)
+    else:
+        nodes = resolve.python_nodes(store, name)
+        if not nodes:
+            asking.unknown(store, name, "Python name", (NodeKind.PYTHON, NodeKind.BINDING))
+        answer = api.answer(store, name, nodes, depth=depth, limit=limit)
     if fmt == "json":
         asking.emit_json(store, "pytrace/api/1", answer)
         return

@@ -23,6 +23,10 @@ _FOLDER = "torch/csrc/api/"
 _HOLDER = re.compile(r"(?:[\w:]*::)?ModuleHolder<\s*(.+?)\s*>$")
 #: Classes that every class of the frontend comes from: what they define is theirs, not the derived class's.
 _ROOTS = frozenset(("Module", "ModuleHolder", "Cloneable", "Optimizer"))
+#: What runs when an object is called or made; the other methods are below these. What has none of them (a data
+#: loader) is told with all its methods.
+_CALLED = re.compile(r"forward(?:_with_packed_input)?$|step$|operator\(\)$")
+_MADE = ("reset", "reset_parameters")
 #: Methods that say how a module is printed, copied or saved: nothing that a call of it runs.
 _HOUSEKEEPING = frozenset(("pretty_print", "clone", "clone_", "save", "load", "serialize"))
 _MAX_BASES = 6
@@ -59,8 +63,8 @@ def link(ctx: Context) -> None:
             continue
         holders = dict(_holders(facts))
         for name, _, line, end, *_ in facts.get("classes", ()):
-            methods = list(_methods(table, members, name, path))
-            if not any(method.bare != method.scope.rpartition("::")[2] for method in methods):
+            methods = _run(list(_methods(table, members, name, path)))
+            if not methods:
                 continue  # options: constructors only
             attrs = {"holds": holders[name]} if name in holders else {}
             node = ctx.graph.node(NodeKind.CPP_CLASS, name, path, line, end, owner=path, attrs=attrs)
@@ -80,6 +84,17 @@ def _members(ctx: Context) -> dict[str, list[Symbol]]:
             if not row[10] and symbol.bare not in _HOUSEKEEPING and not symbol.bare.startswith("~"):
                 found.setdefault(symbol.scope, []).append(symbol)
     return found
+
+
+def _run(methods: list[Symbol]) -> list[Symbol]:
+    """Of the methods of a class those that a use of it runs; [] when it only has constructors."""
+    called = [m for m in methods if _CALLED.match(m.bare)]
+    made = [m for m in methods if m.bare in _MADE or _is_constructor(m)]
+    return [*called, *made] if called else methods if len(made) < len(methods) else []
+
+
+def _is_constructor(method: Symbol) -> bool:
+    return method.bare == method.scope.rpartition("::")[2]
 
 
 def _methods(table: FunctionTable, members: Mapping[str, list[Symbol]], name: str, path: str) -> Iterator[Symbol]:

@@ -172,11 +172,11 @@ class Types:
         plain = without_templates(name).strip().removeprefix("::")
         symbols = self.functions.lookup(plain, scope, file)
         if symbols:
-            for symbol in symbols:
-                found = self._resolve_alias(kind_of(symbol.returns), symbol.scope, symbol.file)
-                if found:
-                    return found
-            return ""
+            kinds = {self._resolve_alias(kind_of(s.returns), s.scope, s.file): None for s in symbols}
+            kinds.pop("", None)
+            # Overloads that return different values (padding_unwrap: a str or a list) say nothing; of different
+            # classes the first is as good as another.
+            return "" if len(kinds) > 1 and KNOWN.issuperset(kinds) else next(iter(kinds), "")
         head, _, bare = plain.rpartition("::")
         if head in ("", "at", "at::native", "torch", "at::redispatch", "at::cpu", "at::cuda", "at::meta") and bare in self.operators.by_cpp_name:
             return self.operator_returns(bare, False)
