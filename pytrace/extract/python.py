@@ -141,7 +141,7 @@ def _facts(reader: Reader) -> Facts:
         "spreads": reader.spreads,
         "calls": reader.module_calls,
         "uses": uses,
-        "guards": reader.guards,
+        "guards": reader.guards.texts,
     }
 
 

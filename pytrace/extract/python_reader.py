@@ -13,24 +13,13 @@ from functools import lru_cache
 from tree_sitter import Node
 
 from pytrace.extract import python_tables as tables
-from pytrace.extract.python_symbols import (
-    FOLLOWED,
-    MAX_LENGTH,
-    PARAMETERS,
-    TENSOR,
-    UNKNOWN,
-    USED_AS,
-    annotation,
-    split_types,
-)
-from pytrace.extract.python_values import DOTTED, Scope, Values, methods_by_kind
+from pytrace.extract.python_definitions import Definitions
+from pytrace.extract.python_guards import Guards
+from pytrace.extract.python_symbols import MAX_LENGTH, TENSOR, UNKNOWN, annotation
+from pytrace.extract.python_values import DOTTED, methods_by_kind
 
-#: Parameters without brackets, strings and comments: commas separate them.
-_PLAIN_PARAMETERS = re.compile(r"\([^\[\](){}#\"'\\]*\)")
 _ISINSTANCE = re.compile(r"(\bnot )?\bisinstance\((\w+), *\(?([\w.]+)")
-_TYPE_COMMENT = re.compile(r"# type: \((.*)\) *-> *(.*)")
 _SETTERS = re.compile(r"@(\w+)\.setter")
-_GUARD_LIMIT = 200
 _ARGUMENTS_LIMIT = 300
 
 #: Kind of node -> method that reacts to it (queries/python/events.scm captures these).
@@ -70,54 +59,27 @@ def _handlers() -> list[tuple[int, str]]:
     return methods_by_kind(_HANDLERS)
 
 
-class Frame:
-    """A block that is entered under a condition; the conditions are ranges of the source."""
-
-    __slots__ = ("conditions", "end", "negated", "number", "start")
-
-    def __init__(self, start: int, end: int, conditions: list[tuple[int, int]], negated: bool) -> None:
-        self.start = start
-        self.end = end
-        self.conditions = conditions
-        self.negated = negated  #: an "else"
-        self.number = -1  #: of the whole guard, once somebody asked
-
-
-class Reader(Values):
+class Reader(Definitions):
     """The state of one sweep; its lists and dicts become the facts."""
 
     def __init__(self, source: bytes, *, outline: bool = False) -> None:
         """``outline``: the bodies of functions are not read."""
-        super().__init__(source)
-        self._is_outline = outline
-        self.import_rows: list[tuple[str, str, int]] = []
-        self.definitions: list[tuple[str, str, int, int, list[str]]] = []
-        self.bases: list[tuple[str, list[str]]] = []
-        self.aliases: list[tuple[str, int, str, list[str]]] = []
-        self.attributes: list[tuple[str, str, str, list[str]]] = []
-        self.plain: set[str] = set()
-        self.strings: list[tuple[str, int, list[str]]] = []
-        self.spreads: list[tuple[str, int, list[str]]] = []
+        super().__init__(source, outline=outline)
+        self.guards = Guards(lambda a, b: self.prose(self.source[a:b]))
         self.module_calls: list[tuple[int, str, str]] = []
-        self.functions: list[tuple[str, Scope]] = []
-        self.guards: list[str] = []
+        self.plain: set[str] = set()  #: attributes that are assigned something of no interest
         self._setters = set(_SETTERS.findall(self.source)) if b".setter" in source else set()
         self._overridable = b"has_torch_function" in source
-        self._override = (0, 0)
-        self._guard_ids: dict[str, int] = {}
-        self._frames: list[Frame] = []
-        self._ifs: list[tuple[int, list[tuple[int, int]]]] = []
-        self._pending: list[tuple[int, str, str]] = []
-        self._decorating: list[str] = []
-        self._skip = 0
+        self._override = (0, 0)  #: the block that hands the call to __torch_function__
+        self._pending: list[tuple[int, str, str]] = []  #: (offset, name, value): bound once the offset is reached
         self._call_end = 0
-        self.handlers = {kind: getattr(self, name) for kind, name in _handlers()}
+        self._handlers = {kind: getattr(self, name) for kind, name in _handlers()}
 
     # -- the sweep ---------------------------------------------------------------------------------------------
 
     def sweep(self, events: list[Node]) -> None:
         """Read all nodes; they must be in the order of their start, outer before inner."""
-        handlers = self.handlers
+        handlers = self._handlers
         pending = self._pending
         for node in events:
             start = node.start_byte
@@ -164,199 +126,9 @@ class Reader(Values):
             if used_as is None:
                 return
             symbol = used_as + symbol[2:]
-        frames = self._frames
-        while frames and frames[-1].end <= start:
-            frames.pop()
-        key = (symbol, self._guard(start) if frames else -1)
+        key = (symbol, self.guards.number(start))
         if key not in scope.events:
             scope.events[key] = node.start_point[0] + 1
-
-    def _guard(self, start: int) -> int:
-        """The number of the guard around ``start``, -1 when there is none."""
-        frames = self._frames
-        # The condition of an "if" stands before the block that it guards.
-        depth = len(frames) - 1
-        while depth >= 0 and frames[depth].start > start:
-            depth -= 1
-        if depth < 0:
-            return -1
-        frame = frames[depth]
-        if frame.number < 0:
-            whole = " and ".join(self._frame_text(f) for f in frames[: depth + 1])
-            frame.number = self._guard_ids.setdefault(whole, len(self.guards))
-            if frame.number == len(self.guards):
-                self.guards.append(whole)
-        return frame.number
-
-    def _frame_text(self, frame: Frame) -> str:
-        texts = [self.prose(self.source[a:b])[:_GUARD_LIMIT] for a, b in frame.conditions]
-        if frame.negated:
-            return f"not ({' or '.join(texts)})"[:_GUARD_LIMIT]
-        return texts[0]
-
-    # -- definitions -------------------------------------------------------------------------------------------
-
-    def on_decorator(self, node: Node, start: int) -> None:
-        """``@name`` or ``@name(arguments)``: kept for the definition that follows."""
-        expression = node.named_child(0)
-        if expression is not None:
-            callee = expression.child(0) if expression.kind_id == self.kinds.call else expression
-            self._decorating.append(self.value(callee) or self.text(callee or expression))
-        self._skip = node.end_byte
-
-    def on_class(self, node: Node, start: int) -> None:
-        """A class: its bases; a class inside a function is part of that function."""
-        name_node, body = node.child_by_field_name("name"), node.child_by_field_name("body")
-        if name_node is None or body is None:
-            return
-        outer = self.scope
-        name = self.text(name_node)
-        qual = f"{outer.qual}.{name}" if outer.qual else name
-        decorators, self._decorating = self._decorating, []
-        scope = Scope("class", qual, node.end_byte, qual, {})
-        if outer.kind in ("function", "inner"):
-            scope = Scope("inner", qual, node.end_byte, "", dict(outer.env))
-            scope.events = outer.events
-            outer.env[name] = UNKNOWN
-        else:
-            if outer.kind == "module":
-                self.names.add(name)
-            supers = node.child_by_field_name("superclasses")
-            values = [self.value(c) for c in supers.named_children if c.type != "keyword_argument"] if supers else []
-            self.bases.append((qual, [value for value in values if value]))
-            self.definitions.append((qual, "c", node.start_point[0] + 1, node.end_point[0] + 1, decorators))
-        self.scopes.append(scope)
-        self.scope = scope
-        self._skip = body.start_byte
-
-    def on_function(self, node: Node, start: int) -> None:
-        """A function: its parameters; a function inside a function is part of the outer one."""
-        decorators, self._decorating = self._decorating, []
-        children = node.named_children  # name, parameters, perhaps the type of the result, perhaps a comment, body
-        name_node, parameters, body = children[0], children[1], children[-1]
-        if parameters.type != "parameters" or body.type != "block":
-            return
-        outer = self.scope
-        name = self.text(name_node)
-        qual = f"{outer.qual}.{name}" if outer.qual else name
-        end = node.end_byte
-        if outer.kind in ("function", "inner"):
-            scope = Scope("inner", qual, end, outer.cls, dict(outer.env))
-            scope.events, scope.used_as = outer.events, outer.used_as
-            outer.env[name] = UNKNOWN
-            self._parameters(scope, parameters, "")
-        else:
-            scope = Scope("function", qual, end, outer.cls, {})
-            if outer.kind == "module":
-                self.names.add(name)
-                kind = "f"
-            else:
-                kind = _method_kind(decorators)
-                outer.env[name] = "." + name  # for ``__rtruediv__ = __rdiv__`` in the class body
-            self._parameters(scope, parameters, _FIRST_PARAMETER.get(kind, ""))
-            self._type_comment(scope, parameters.end_byte, body.start_byte)
-            if len(children) > 3 and children[2].type == "type":
-                scope.returns = self.annotated(self.text(children[2]))
-                scope.declared = bool(scope.returns)
-            if not decorators or tables.DECLARATIONS.isdisjoint(d.lstrip("@.") for d in decorators):
-                self.definitions.append((qual, kind, node.start_point[0] + 1, node.end_point[0] + 1, decorators))
-                self.functions.append((qual, scope))
-        if self._is_outline:
-            self._skip = end
-            return
-        self.scopes.append(scope)
-        self.scope = scope
-        self._skip = body.start_byte
-
-    def _parameters(self, scope: Scope, node: Node, first: str) -> None:
-        text = self.text(node)
-        if _PLAIN_PARAMETERS.fullmatch(text):
-            parts = text[1:-1].split(",")
-        else:
-            parts = [self.text(child) for child in node.named_children if child.kind_id != self.kinds.comment]
-        index = 0
-        for part in parts:
-            head, _, default = part.partition("=")
-            name, _, declared = head.partition(":")
-            name = name.strip()
-            bare = name.lstrip("*")
-            if not bare or name == "/":
-                continue
-            if index == 0 and first:
-                value = first if scope.cls else UNKNOWN
-            elif declared:
-                value = self.annotated(declared)
-            elif bare != name:
-                value = UNKNOWN
-            else:
-                value = PARAMETERS.get(bare) or f"%{index - 1 if first else index}"
-                if bare in USED_AS:
-                    scope.used_as[value] = USED_AS[bare]
-            if bare != name and value:
-                value += "{}"
-            scope.env[bare] = value
-            index += 1
-            if "." in default and DOTTED.fullmatch(default := default.strip()):
-                # ``activation=F.relu``: the function may call its default.
-                symbol = self.dotted(default)
-                if symbol.startswith("@"):
-                    scope.events.setdefault((symbol, -1), node.start_point[0] + 1)
-
-    def _type_comment(self, scope: Scope, start: int, end: int) -> None:
-        """``# type: (Tensor, int) -> Tensor`` below the head, in code that TorchScript compiles."""
-        if end - start < 12 or "# type: (" not in self.source[start:end]:
-            return
-        found = _TYPE_COMMENT.search(self.source, start, end)
-        if found is None:
-            return
-        names = [name for name, value in scope.env.items() if value not in ("self", "cls")]
-        for name, text in zip(names, split_types(found[1])):
-            scope.env[name] = self.annotated(text) or scope.env[name]
-        scope.returns = self.annotated(found[2])
-        scope.declared = bool(scope.returns)
-
-    # -- imports -----------------------------------------------------------------------------------------------
-
-    def on_import(self, node: Node, start: int) -> None:
-        """``import a.b`` binds a; ``import a.b as c`` binds c."""
-        for child in node.named_children:
-            if child.type == "aliased_import":
-                name, alias = child.child_by_field_name("name"), child.child_by_field_name("alias")
-                if name is not None and alias is not None:
-                    self._import(self.text(alias), self.text(name), node)
-            else:
-                root = self.text(child).partition(".")[0]
-                self._import(root, root, node)
-        self._skip = node.end_byte
-
-    def on_import_from(self, node: Node, start: int) -> None:
-        """``from a import b as c, d``, ``from . import b``, ``from a import *``."""
-        children = node.named_children
-        module = self.text(children[0]).replace(" ", "")
-        glue = "" if module.endswith(".") else "."
-        for child in children[1:]:
-            kind = child.type
-            if kind == "wildcard_import":
-                if FOLLOWED.match(module):
-                    self.stars.append((module, node.start_point[0] + 1))
-            elif kind == "aliased_import":
-                name, alias = child.child_by_field_name("name"), child.child_by_field_name("alias")
-                if name is not None and alias is not None:
-                    self._import(self.text(alias), f"{module}{glue}{self.text(name)}", node)
-            elif kind == "dotted_name":
-                text = self.text(child)
-                self._import(text, f"{module}{glue}{text}", node)
-        self._skip = node.end_byte
-
-    def _import(self, local: str, target: str, node: Node) -> None:
-        value = "@" + target if FOLLOWED.match(target) else UNKNOWN
-        if self.scope.kind in ("function", "inner"):
-            self.scope.env[local] = value
-            return
-        if value or local not in self.imports:
-            self.imports[local] = value
-        if value and self.scope.kind == "module":
-            self.import_rows.append((local, target, node.start_point[0] + 1))
 
     # -- guards and conditions ---------------------------------------------------------------------------------
 
@@ -364,26 +136,19 @@ class Reader(Values):
         """The block runs when the condition holds."""
         condition, block = node.child_by_field_name("condition"), node.child_by_field_name("consequence")
         if condition is not None and block is not None:
-            self._ifs.append((node.end_byte, [(condition.start_byte, condition.end_byte)]))
+            self.guards.statement(node.end_byte, (condition.start_byte, condition.end_byte))
             self._enter(condition, block, start)
 
     def on_elif(self, node: Node, start: int) -> None:
-        """As ``on_if``; the condition joins those that an "else" negates."""
+        """As ``on_if``."""
         condition, block = node.child_by_field_name("condition"), node.child_by_field_name("consequence")
         if condition is not None and block is not None:
-            while self._ifs and self._ifs[-1][0] <= start:
-                self._ifs.pop()
-            if self._ifs:
-                self._ifs[-1][1].append((condition.start_byte, condition.end_byte))
+            self.guards.alternative(start, (condition.start_byte, condition.end_byte))
             self._enter(condition, block, start)
 
     def on_else(self, node: Node, start: int) -> None:
         """The block runs when none of the conditions holds."""
-        while self._ifs and self._ifs[-1][0] <= start:
-            self._ifs.pop()
-        # An "else" of for or try does not end where an "if" ends.
-        if self._ifs and self._ifs[-1][0] == node.end_byte:
-            self._push(Frame(start, node.end_byte, self._ifs[-1][1], True))
+        self.guards.otherwise(start, node.end_byte)
 
     def _enter(self, condition: Node, block: Node, start: int) -> None:
         text = self.text(condition)
@@ -392,7 +157,7 @@ class Reader(Values):
         if self._overridable and "has_torch_function" in text and not text.startswith("not "):
             self._override = (block.start_byte, block.end_byte)
         else:
-            self._push(Frame(block.start_byte, block.end_byte, [(condition.start_byte, condition.end_byte)], False))
+            self.guards.block(block.start_byte, block.end_byte, (condition.start_byte, condition.end_byte))
             if "isinstance(" in text:
                 self._narrow(text, block)
         self._truth(condition, start)
@@ -409,12 +174,6 @@ class Reader(Values):
                 self.scope.env[name] = TENSOR
                 if block is not None:
                     self._later(block.end_byte, name, before)
-
-    def _push(self, frame: Frame) -> None:
-        frames = self._frames
-        while frames and frames[-1].end <= frame.start:
-            frames.pop()
-        frames.append(frame)
 
     def on_condition(self, node: Node, start: int) -> None:
         """``while condition:``."""
@@ -456,7 +215,7 @@ class Reader(Values):
         """A loop; at module level it may fill ``globals()``."""
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         if self.scope.kind == "module" and left is not None and right is not None:
-            self._spread(node, left, right)
+            self.spread(node, left, right)
             return
         symbol = self.iterate(left, right)
         if symbol:
@@ -487,7 +246,7 @@ class Reader(Values):
             self._skip = children[2].end_byte
         kinds, kind = self.kinds, left.kind_id
         if self.scope.silent:
-            self._static_assignment(left, right, declared)
+            self.static_assignment(left, right, declared)
         elif kind == kinds.identifier:
             self._later(node.end_byte, self.text(left), declared or self.value(right))
             self._refer(right, start)
@@ -530,47 +289,6 @@ class Reader(Values):
                 self.plain.add(name)
         if name in tables.TENSOR_SETTERS or name in self._setters:
             self.emit(f"{symbol}.{name}=", start, left)
-
-    def _static_assignment(self, left: Node, right: Node | None, declared: str) -> None:
-        """An assignment of a module or class body."""
-        scope = self.scope
-        line = left.start_point[0] + 1
-        name = self.text(left)
-        if left.kind_id != self.kinds.identifier:
-            if right is not None and name.replace(" ", "") == "sys.modules[__name__]":
-                self.aliases.append(("", line, self.value(right), []))
-            return
-        if scope.kind == "module":
-            self.names.add(name)
-        elif declared:
-            self.attributes.append((scope.qual, name, declared, []))
-        if right is None:
-            return
-        kind = right.type
-        if kind in ("list", "tuple", "set") and scope.kind == "module":
-            literals = [self.text(c).strip("\"'") for c in right.named_children if c.kind_id == self.kinds.string]
-            if literals and len(literals) * 2 > right.named_child_count:
-                self.strings.append((name, line, literals))
-                return
-        value = self.value(right)
-        passed: list[str] = []
-        if kind == "call":
-            values = (self.value(c.child_by_field_name("value") or c) for c in self.arguments(right))
-            passed = [v for v in values if v and v[0] in "@."]
-        if value or passed:
-            self.aliases.append((f"{scope.qual}.{name}" if scope.qual else name, line, value, passed))
-
-    def _spread(self, node: Node, left: Node, right: Node) -> None:
-        """``for name in dir(X): … globals()[name] = …`` gives the module the names of X (torch/__init__.py)."""
-        if right.kind_id != self.kinds.call or self.text(right.child(0) or right) != "dir":
-            return
-        body = self.text(node)
-        arguments = self.arguments(right)
-        if arguments and "globals()[" in body:
-            excluded = re.findall(rf"(?<!for )\b{re.escape(self.text(left))} in (\w+)", body)
-            symbol = self.value(arguments[0])
-            if symbol:
-                self.spreads.append((symbol, node.start_point[0] + 1, excluded))
 
     def on_augmented(self, node: Node, start: int) -> None:
         """``a += b``; of a subscript also the store."""
@@ -702,22 +420,3 @@ class Reader(Values):
         operator = node.child(0)
         if symbol and operator is not None and operator.type in tables.UNARY:
             self.emit(f"{symbol}.{tables.UNARY[operator.type]}()", start, node)
-
-
-#: What the first parameter of a kind of method is.
-_FIRST_PARAMETER = {"m": "self", "p": "self", "w": "self", "k": "cls"}
-
-
-def _method_kind(decorators: list[str]) -> str:
-    """m method, s static, k class method, p property, w property setter."""
-    for name in decorators:
-        last = name.rpartition(".")[2]
-        if last == "staticmethod":
-            return "s"
-        if last == "classmethod":
-            return "k"
-        if last in ("setter", "deleter"):
-            return "w"
-        if last.endswith("property"):
-            return "p"
-    return "m"

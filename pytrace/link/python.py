@@ -36,9 +36,11 @@ from pytrace.link.python_objects import (
     Place,
     Several,
     Value,
+    is_callable,
+    is_shared,
 )
 from pytrace.link.python_overrides import Overrides, Target, context_of
-from pytrace.link.python_resolver import Resolver, is_callable, is_shared
+from pytrace.link.python_resolver import Resolver
 from pytrace.model import EdgeKind, NodeKind
 
 #: Folders whose functions users call; the others (torchgen, tools) run before PyTorch exists.

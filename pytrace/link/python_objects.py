@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from pytrace.link.python_modules import Class, Definition, Module
@@ -129,3 +130,30 @@ class Place:
         #: symbol -> (its value, the properties that evaluating it reads)
         self.values: dict[str, tuple[Value | None, tuple[Value, ...]]] = {}
         self.targets: dict[str, Any] = {}
+
+
+def is_shared(symbol: str) -> bool:
+    """Whether a symbol means the same everywhere: absolute names and Tensors."""
+    first = symbol[0]
+    return first == "T" or (first == "@" and symbol[1] != ".")
+
+
+def several(values: Iterable[Value | None]) -> Value | None:
+    known = tuple(dict.fromkeys(v for v in values if v is not None))
+    return Several(known) if len(known) > 1 else known[0] if known else None
+
+
+def is_callable(value: Value | None) -> bool:
+    """Whether a value is a function, method, binding or operator."""
+    return isinstance(value, Function | Binding | Assigned | OperatorValue | Applied | Several)
+
+
+def merge_orders(chains: list[list[Class | Native]]) -> list[Class | Native]:
+    """The C3 merge; where no head is free, the first head is taken."""
+    merged: list[Class | Native] = []
+    chains = [chain for chain in chains if chain]
+    while chains:
+        head = next((c[0] for c in chains if not any(c[0] in other[1:] for other in chains)), chains[0][0])
+        merged.append(head)
+        chains = [rest for chain in chains if (rest := [c for c in chain if c != head])]
+    return merged

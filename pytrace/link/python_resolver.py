@@ -28,6 +28,10 @@ from pytrace.link.python_objects import (
     Several,
     Super,
     Value,
+    is_callable,
+    is_shared,
+    merge_orders,
+    several,
 )
 
 NATIVE_ROOT = "torch._C"
@@ -128,7 +132,7 @@ class Resolver:
             value, used = self.read(symbol[:-2], place)
             return SequenceOf(value) if value is not None else None, used
         if "&" in symbol:
-            return _several(self.evaluate(part, place) for part in symbol.split("&")), ()
+            return several(self.evaluate(part, place) for part in symbol.split("&")), ()
         prefix, dot, name = symbol.rpartition(".")
         if not dot or not prefix.strip("@."):
             return self._root(symbol, place), ()
@@ -291,7 +295,7 @@ class Resolver:
         if isinstance(value, OperatorValue) and value.overload is None:
             return OperatorValue(value.packet, "" if name == "default" else name)
         if isinstance(value, Several):
-            return _several(self.attribute(each, name) for each in value.values)
+            return several(self.attribute(each, name) for each in value.values)
         return None
 
     def member(self, cls: Class, name: str) -> Value | None:
@@ -403,7 +407,7 @@ class Resolver:
             self._orders[cls] = (cls,)  # a class that inherits from itself ends here
             bases = self._base_classes(cls)
             chains: list[list[Class | Native]] = [[*self.order(b)] if isinstance(b, Class) else [b] for b in bases]
-            found = self._orders[cls] = (cls, *_merge([*chains, bases]))
+            found = self._orders[cls] = (cls, *merge_orders([*chains, bases]))
         return found
 
     def _base_classes(self, cls: Class) -> list[Class | Native]:
@@ -485,30 +489,3 @@ class Resolver:
         if isinstance(value, Instance):
             return self.call(self._member_in(self.order(value.cls), value.cls, "__getitem__"))
         return None
-
-
-def is_shared(symbol: str) -> bool:
-    """Whether a symbol means the same everywhere: absolute names and Tensors."""
-    first = symbol[0]
-    return first == "T" or (first == "@" and symbol[1] != ".")
-
-
-def _several(values: Iterable[Value | None]) -> Value | None:
-    known = tuple(dict.fromkeys(v for v in values if v is not None))
-    return Several(known) if len(known) > 1 else known[0] if known else None
-
-
-def is_callable(value: Value | None) -> bool:
-    """Whether a value is a function, method, binding or operator."""
-    return isinstance(value, Function | Binding | Assigned | OperatorValue | Applied | Several)
-
-
-def _merge(chains: list[list[Class | Native]]) -> list[Class | Native]:
-    """The C3 merge; where no head is free, the first head is taken."""
-    merged: list[Class | Native] = []
-    chains = [chain for chain in chains if chain]
-    while chains:
-        head = next((c[0] for c in chains if not any(c[0] in other[1:] for other in chains)), chains[0][0])
-        merged.append(head)
-        chains = [rest for chain in chains if (rest := [c for c in chain if c != head])]
-    return merged
