@@ -20,13 +20,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from pytrace.extract.cpp_text import template_arguments
+from pytrace.extract.cpp_text import split_top, template_arguments
 from pytrace.link import formula_calls
 from pytrace.link.context import Context
 from pytrace.link.cpp_scope import Types
 from pytrace.link.cpp_types import TENSOR_METHODS, kind_of
 from pytrace.link.functions import FunctionTable, Symbol
-from pytrace.link.libraries import vendor_of
+from pytrace.link.libraries import entry_point, vendor_of
 from pytrace.link.overloads import IMPOSSIBLE, KNOWN, rank
 from pytrace.link.templates import Deferred, Site, Templates, parameter_names
 from pytrace.model import EdgeKind, Facts, NodeKind
@@ -252,7 +252,7 @@ class Resolver:
             return
         vendor = vendor_of(name)
         if vendor:
-            self.library_calls.append((self.symbol.id, name, call[3], call[4], vendor))  # type: ignore[arg-type]
+            self.library_calls.append((self.symbol.id, entry_point(name), call[3], call[4], vendor))  # type: ignore[arg-type]
         elif head == "at" and bare not in self.functions.by_bare:
             self.lost.append(("call", name, call[3], "no operator and no definition of this name"))  # type: ignore[arg-type]
 
@@ -416,6 +416,7 @@ class Resolver:
                 continue
             if call[7]:
                 self.templates.add_class(owner, Site(self.symbol, call[7], call[5], call[3]))  # type: ignore[arg-type]
+            self._given_to_bases(owner, call)
             bare = owner.rpartition("::")[2]
             constructors = self.functions.methods(owner, bare, self.path)
             if constructors:
@@ -423,6 +424,18 @@ class Resolver:
             invoked = self.functions.methods(owner, "operator()", self.path)
             if invoked:
                 self._to_symbols([s for s in invoked if s.kind != "device"], "construct", call)
+
+    def _given_to_bases(self, owner: str, call: Sequence[object]) -> None:
+        """``class TensorDescriptor : Descriptor<…, &cudnnCreateTensorDescriptor, &cudnnDestroyTensorDescriptor>``.
+
+        Who makes an object of the class runs what its bases are given.
+        """
+        for info in self.functions.classes.get(owner, ()):
+            for base in info.given:
+                for part in split_top(base):
+                    name = part.lstrip("& ").strip()
+                    if part.startswith("&") and vendor_of(name):
+                        self.library_calls.append((self.symbol.id, entry_point(name), call[3], call[4], vendor_of(name)))  # type: ignore[arg-type]
 
     def _reference(self, call: Sequence[object]) -> None:
         name: str = call[2]  # type: ignore[assignment]
@@ -439,6 +452,9 @@ class Resolver:
         owners = self.functions.class_names(name, self.symbol.scope, self.path)
         if owners:
             self._made(owners, call)
+        elif name.startswith(("cu", "hip", "miopen", "nccl")) and name[-1] != "_" and "::" not in name and vendor_of(name):
+            # a vendor function handed on: as an argument, or as a template argument
+            self.library_calls.append((self.symbol.id, entry_point(name), call[3], call[4], vendor_of(name)))  # type: ignore[arg-type]
 
     def _printed(self, call: Sequence[object]) -> None:
         """A Tensor in the message of ``TORCH_CHECK``: printed with ``operator<<`` (aten/src/ATen/core/Formatting.h)."""

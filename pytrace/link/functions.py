@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
 
-from pytrace.extract.cpp_text import without_templates
+from pytrace.extract.cpp_text import template_arguments, without_templates
 from pytrace.link.context import Context
 from pytrace.link.cpp_frontend import add_holders
 from pytrace.link.cpp_types import kind_of
@@ -47,11 +47,12 @@ class Symbol:
 class ClassInfo:
     """One class: its bases as written, the kinds of its fields."""
 
-    __slots__ = ("bases", "fields", "file", "line", "local", "name", "templates")
+    __slots__ = ("bases", "fields", "file", "given", "line", "local", "name", "templates")
 
     def __init__(self, name: str, bases: Sequence[str], fields: Sequence[tuple[str, str]], templates: str, file: str, line: int, local: bool) -> None:
         self.name = name
         self.bases = [without_templates(b) for b in bases]
+        self.given = [template_arguments(b) for b in bases if "&" in b]  #: template arguments of bases that name functions
         self.fields = {n: t for t, n in fields}
         self.templates = templates
         self.file = file

@@ -58,3 +58,19 @@ def vendor_of(name: str) -> str:
         bare = name.removeprefix("::")
         found = _MEMORY[name] = next((vendor for pattern, vendor in VENDORS if pattern.match(bare)), "")
     return found
+
+
+#: cublas_v2.h maps the names of the classic BLAS and of handle management to symbols with ``_v2``; what came later
+#: (``…Ex``, ``…Batched``, math modes, cuBLASLt) has no second version.
+_CUBLAS_V2 = re.compile(
+    r"cublas(?:Create|Destroy|GetVersion|SetWorkspace|(?:Set|Get)Stream|(?:Set|Get)PointerMode"
+    r"|(?:[SDCZ]|Is?|Cs|Zd|Sc|Dz|I[sdcz])"
+    r"(?:amax|amin|asum|axpy|copy|dot[cu]?|nrm2|rotm?g?|scal|swap"  # level 1
+    r"|[gst][bp]?mv|[st][bp]sv|trmv|trsv|tpmv|tpsv|symv|sbmv|spmv|hemv|hbmv|hpmv|gemv|gbmv|ger[cu]?|syr2?|spr2?|her2?|hpr2?"  # 2
+    r"|gemm|symm|syrk|syr2k|trmm|trsm|hemm|herk|her2k))$"  # level 3
+)
+
+
+def entry_point(name: str) -> str:
+    """The symbol that is linked for a vendor function as it is written: ``cublasSgemm`` -> ``cublasSgemm_v2``."""
+    return f"{name}_v2" if _CUBLAS_V2.match(name) else name
