@@ -203,7 +203,7 @@ class Definitions(Values):
         scope = self.scope
         line = left.start_point[0] + 1
         name = self.text(left)
-        if left.kind_id != self.kinds.identifier:
+        if left.kind_id != self.identifier:
             if right is not None and name.replace(" ", "") == "sys.modules[__name__]":
                 self.aliases.append(("", line, self.value(right), []))
             return

@@ -247,10 +247,10 @@ class Reader(Definitions):
         kinds, kind = self.kinds, left.kind_id
         if self.scope.silent:
             self.static_assignment(left, right, declared)
-        elif kind == kinds.identifier:
+        elif kind == self.identifier:
             self._later(node.end_byte, self.text(left), declared or self.value(right))
             self._refer(right, start)
-        elif kind == kinds.attribute:
+        elif kind == self.attribute:
             self._attribute_assignment(left, right, declared, start)
             self._refer(right, start)
         elif kind == kinds.subscript:
@@ -326,7 +326,10 @@ class Reader(Definitions):
 
     def _refer(self, node: Node | None, start: int) -> None:
         """A function (or property) named as a value: it may be called by whoever gets it."""
-        if node is None or node.kind_id not in (self.kinds.identifier, self.kinds.attribute):
+        if node is None:
+            return
+        kind = node.kind_id
+        if kind != self.identifier and kind != self.attribute:
             return
         symbol = self.value(node)
         if symbol and (symbol[0] in "@." or "." in symbol) and symbol[-1] not in ")}]":
@@ -339,13 +342,13 @@ class Reader(Definitions):
             return
         text = self.source[callee.start_byte : callee.end_byte]
         kind = callee.kind_id
-        if kind == self.kinds.identifier:
+        if kind == self.identifier:
             symbol = self.lookup(text)
             if not symbol:
                 if text in tables.BUILTIN_METHODS:
                     self._builtin(node, text, start)
                 return
-        elif kind == self.kinds.attribute and DOTTED.fullmatch(text):
+        elif kind == self.attribute and DOTTED.fullmatch(text):
             symbol = self.dotted(text)
             if symbol.startswith("self.register_"):
                 self._register(node, text)

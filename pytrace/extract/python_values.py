@@ -20,9 +20,8 @@ DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _DEPTH = 50
 _SPACE = re.compile(r"\s+")
 
-#: Kind of expression -> method that says what it is; all other kinds are unknown.
+#: Kind of expression -> method that says what it is; identifiers are looked up, all other kinds are unknown.
 _EVALUATORS = {
-    "identifier": "_value_identifier",
     "attribute": "_value_attribute",
     "call": "_value_call",
     "subscript": "_value_subscript",
@@ -117,6 +116,8 @@ class Values:
         self.scope = Scope("module", "", len(source) + 1, "", {})
         self.scopes = [self.scope]
         self.kinds = kinds()
+        self.identifier = self.kinds.identifier
+        self.attribute = self.kinds.attribute
         self.depth = 0  #: of the expression that is being evaluated
         self._evaluators = {kind: getattr(self, method) for kind, method in _evaluators()}
 
@@ -132,7 +133,12 @@ class Values:
 
     def value(self, node: Node | None) -> str:
         """The symbol of an expression; "" when nothing is known."""
-        evaluate = self._evaluators.get(node.kind_id) if node is not None else None
+        if node is None:
+            return UNKNOWN
+        kind = node.kind_id
+        if kind == self.identifier:
+            return self.lookup(self.source[node.start_byte : node.end_byte])
+        evaluate = self._evaluators.get(kind)
         if evaluate is None or self.depth > _DEPTH:
             return UNKNOWN
         self.depth += 1
@@ -182,7 +188,7 @@ class Values:
         """Bind the targets of a loop; the symbol of what is iterated over, "" when its iteration is of no interest."""
         if left is None or right is None:
             return UNKNOWN
-        if right.kind_id == self.kinds.call and left.kind_id != self.kinds.identifier:
+        if right.kind_id == self.kinds.call and left.kind_id != self.identifier:
             callee = self.text(right.child(0) or right)
             if callee in ("zip", "enumerate"):
                 arguments = self.arguments(right)
@@ -201,7 +207,7 @@ class Values:
         """Give the names of an assignment target their values."""
         kind = target.kind_id
         kinds = self.kinds
-        if kind == kinds.identifier:
+        if kind == self.identifier:
             self.scope.env[self.text(target)] = symbol
         elif kind in (kinds.pattern_list, kinds.tuple_pattern, kinds.list_pattern):
             inner = element(symbol)
@@ -209,9 +215,6 @@ class Values:
                 self.bind(child, inner)
 
     # -- one method per kind of expression ---------------------------------------------------------------------
-
-    def _value_identifier(self, node: Node) -> str:
-        return self.lookup(self.source[node.start_byte : node.end_byte])
 
     def _value_attribute(self, node: Node) -> str:
         text = self.source[node.start_byte : node.end_byte]
