@@ -149,6 +149,10 @@ def cpp_nodes(store: Store, text: str, *kinds: str) -> Found:
     if exact and "::" in name:
         found = exact
     how = "" if spelling.clean(text) in {name, *(n.name for n in found)} else f"read as {name}"
+    if not found and NodeKind.LIBRARY in kinds:
+        # The headers of vendors give an entry point its old name by a #define (cublas_v2.h); programs export the new.
+        found = store.bare(f"{last}_v2", NodeKind.LIBRARY)
+        how = f"{name} is exported as {found[0].name}" if found else ""
     if not found and "::" in name:
         # A profiler's name keeps namespaces that another version had: what has the same last part, said as such.
         found = store.bare(last, *kinds)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from pytrace.store import Store
 from pytrace.trace import resolve
+from tests.graphs import store
 
 
 @pytest.mark.parametrize(
@@ -90,3 +93,11 @@ def test_a_kernel_function_by_its_qualified_name(mini: Store) -> None:
     assert [n.name for n in found.nodes] == ["aten::step"]
     assert found.how == "at::native::step_cpu is a kernel function of aten::step"
     assert resolve.operators(mini, "step_cpu").nodes == []
+
+
+def test_a_library_function_by_the_name_in_the_source(tmp_path: Path) -> None:
+    renamed = store(tmp_path, "node library cublasSgemm_v2")
+    found = resolve.kernels(renamed, "cublasSgemm")
+    assert [n.name for n in found.nodes] == ["cublasSgemm_v2"]
+    assert found.how == "cublasSgemm is exported as cublasSgemm_v2"
+    renamed.close()
