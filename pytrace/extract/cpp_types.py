@@ -29,6 +29,8 @@ _QUALIFIED = re.compile(r"(?:::)?[A-Za-z_]\w*(?:\s*::\s*~?[A-Za-z_]\w*)*")
 _NUMBER = re.compile(r"(?:0[xX][0-9a-fA-F']+|0[bB][01']+|\d[\d']*)[uUlLzZ]*$")
 _FLOAT = re.compile(r"[-+]?(?:\d[\d']*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?[fFlL]?$")
 _CAST = re.compile(r"(?:static_cast|reinterpret_cast|const_cast|dynamic_cast|c10::checked_convert|safe_downcast)\s*<")
+#: ``modules->at<LinearImpl>(0)``, ``module->as<Linear>()`` (torch/csrc/api/include/torch/nn/module.h) name their type.
+_NAMED_TYPE = re.compile(r"\s*(?:template\s+)?a[ts]\s*<(.+)>\s*$")
 _GET = re.compile(r"(?:std::)?get<\s*(\d+)\s*>\s*\(")
 _PASS = re.compile(
     r"(?:std::move|std::forward\s*<[^()]*>|std::as_const|c10::MaybeOwned<Tensor>::(?:borrowed|owned)|std::ref|std::cref"
@@ -201,6 +203,9 @@ def _call(text: str, env: Mapping[str, str], depth: int) -> str:
         return UNKNOWN
     member = member_split(head)
     if member is not None:
+        named = _NAMED_TYPE.match(member[1])
+        if named:
+            return "T" + named[1].strip()
         name = without_templates(member[1].replace("template ", "")).strip()
         # a trailing "(" says that arguments were given: TensorOptions' getters and setters share their names
         given = "" if text[len(head) :].replace(" ", "").endswith("()") else "("
