@@ -18,6 +18,7 @@ no grammar reads.
 ``definitions`` (owner, Python name, line, C++ function or "", how): pybind11's ``m.def``, ``.def`` of a class
 ``tensors``     C functions and getters that return a Tensor
 ``passes``      (C function, names without ``THPVariable_``): the generated functions that one written by hand calls
+``uses``        what is put into modules, and where: see ``cbinding_uses``
 ``namespaces``  the namespaces that the file opens
 ``sharded``     whether the file is a template of which several are made (``${shard_id}``)
 ==============  ======================================================================================================
@@ -31,10 +32,11 @@ from collections.abc import Iterator
 
 from tree_sitter import Tree
 
+from pytrace.extract import cbinding_uses
 from pytrace.model import Facts
 
 #: Bytes without which a file binds nothing.
-_KEYWORDS = (b"PyMethodDef", b"PyGetSetDef", b"PyTypeObject", b"PyModuleDef", b"py::", b"pybind11")
+_KEYWORDS = (b"PyMethodDef", b"PyGetSetDef", b"PyTypeObject", b"PyModuleDef", b"py::", b"pybind11", b"PyModule_")
 _TABLE = re.compile(
     r"\b(PyMethodDef|PyGetSetDef|PyMappingMethods|PySequenceMethods)\b(?:\s*,\s*\d+)?\s*>?\s+"
     r"(\w+)\s*(?:\[[^\]]*\])?\s*=?\s*\{"
@@ -122,6 +124,8 @@ class _File:
             if facts["tables"]:
                 facts["tensors"], facts["passes"] = self._functions()
         facts["definitions"] = list(_Pybind(self).read()) if "py::" in text or "pybind11::" in text else []
+        if "PyModule_" in text or "PyType_Ready" in text or "addPyMethodDefs" in text:
+            facts["uses"] = cbinding_uses.read(text, self.line)
         facts = {key: value for key, value in facts.items() if value}
         if facts:
             facts["namespaces"] = sorted(set(_NAMESPACE.findall(text)))

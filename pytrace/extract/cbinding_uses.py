@@ -1,0 +1,83 @@
+"""Where C++ puts types, tables, modules and objects into Python: the statements of the initialisers of ``torch._C``.
+
+``read`` gives rows (line, what, name, owner, value, guard), in order of position:
+
+==========  =================================================================================================
+``type``    ``PyType_Ready(&T)``, ``PyModule_AddType(module, &T)``: value is the variable T
+``object``  ``PyModule_AddObject(module, "Size", (PyObject*)&T)``, ``set_module_attr("name", value)``: name is
+            what Python sees, value the first variable of the last argument, owner the variable of the module
+``unnamed`` the same with a name that is computed (``type_name.c_str()``): name is the expression
+``table``   ``THPUtils_addPyMethodDefs(methods, source)``: value is the table or the function that gives it
+``module``  ``x = PyModule_Create(&def)``: value is the variable of the definition, owner that of the module
+==========  =================================================================================================
+
+The order of the calls that lead here is that of the C++ call graph; ``link/init_order.py`` joins both.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from pytrace.extract.cpp_guards import PreprocessorGuards
+from pytrace.extract.cpp_text import close_of, split_top
+
+_CALL = re.compile(
+    r"\b(?P<how>PyType_Ready|PyModule_Add(?:Object(?:Ref)?|Type)|PyModule_Create|set_module_attr"
+    r"|THPUtils_addPyMethodDefs)\s*\("
+)
+_NAMES = re.compile(r"[A-Za-z_][\w:]*")
+_STRING = re.compile(r'\s*"([\w.]+)"\s*$')
+_ASSIGNED = re.compile(r"([A-Za-z_]\w*)\s*=\s*$")
+#: What may stand around the variable that is put into a module: casts, the API's own words.
+_CASTS = frozenset(
+    ("PyObject", "PyTypeObject", "reinterpret_cast", "static_cast", "const_cast", "std", "data", "std::data", "struct")
+)
+#: ``set_module_attr`` is a local function of ``initModule`` (torch/csrc/Module.cpp): the module is ``module``.
+_MODULE = "module"
+
+Row = tuple[int, str, str, str, str, str]
+
+
+def read(text: str, line_of: Callable[[int], int]) -> list[Row]:
+    """The statements of one file; ``line_of`` gives the line of an offset."""
+    guards = PreprocessorGuards(text)
+    return [
+        (line_of(found.start()), *row, guards.at(found.start()))
+        for found in _CALL.finditer(text)
+        for row in _statement(text, found)
+    ]
+
+
+def _statement(text: str, found: re.Match[str]) -> Iterator[tuple[str, str, str, str]]:
+    """(what, name, owner, value) of one call; nothing for a declaration, a ``#define`` or what is not understood."""
+    parts = split_top(text[found.end() : close_of(text, found.end() - 1, len(text)) - 1])
+    how = found["how"]
+    if not parts or "##" in parts[0]:
+        return
+    if how == "PyType_Ready":
+        yield "type", "", "", _variable(parts[0])
+    elif how == "PyModule_Create":
+        assigned = _ASSIGNED.search(text, max(0, found.start() - 80), found.start())
+        yield "module", "", assigned[1] if assigned else "", _variable(parts[0])
+    elif how == "PyModule_AddType" and len(parts) > 1:
+        yield "type", "", _variable(parts[0]), _variable(parts[1])
+    elif how == "THPUtils_addPyMethodDefs" and len(parts) > 1 and "*" not in parts[1].split("(")[0]:
+        yield "table", "", _variable(parts[0]), _variable(parts[1])
+    elif how == "set_module_attr" and len(parts) > 1:
+        yield from _added(parts[0], _MODULE, parts[1])
+    elif how.startswith("PyModule_AddObject") and len(parts) > 2:
+        yield from _added(parts[1], _variable(parts[0]), parts[2])
+
+
+def _added(name: str, owner: str, value: str) -> Iterator[tuple[str, str, str, str]]:
+    string = _STRING.match(name)
+    if string:
+        yield "object", string[1], owner, _variable(value)
+    elif "char" not in name and "#" not in name:  # a parameter's declaration; the body of a macro
+        yield "unnamed", " ".join(name.split()), owner, _variable(value)
+
+
+def _variable(expression: str) -> str:
+    """The variable or function in an expression, through casts: ``(PyObject*)&THPSizeType`` -> ``THPSizeType``."""
+    return next((name for name in _NAMES.findall(expression) if name not in _CASTS), "")
