@@ -104,7 +104,8 @@ def _query() -> Query:
 
     language = parser().language
     assert language is not None
-    return Query(language, load("cpp/structure"))
+    query: Query = Query(language, load("cpp/structure"))
+    return query
 
 
 def extract(source: bytes) -> Facts:
@@ -407,6 +408,11 @@ class _Reader:
             if not owner and "::" in name:
                 owner = f"{outer}::{name.rpartition('::')[0]}" if outer else name.rpartition("::")[0]
             name = f"{outer}::{name}" if outer else name
+        named_at = named_node.start_byte
+        if kind == "kernel":
+            # `__global__ void`, launch bounds, and the name on a later line: a kernel begins with `__global__`
+            found = original.rfind("__global__", start, named_at)
+            named_at = found if found >= 0 else named_at
         local = scope[4] or (not scope[3] and "static" in before.split())
         rows = tuple(
             (self.shared(t), self.shared(n), self.shared(d)) for t, n, d in parameter_rows(text[parameters.start_byte + 1 : parameters.end_byte - 1])
@@ -414,7 +420,7 @@ class _Reader:
         function = Function(
             self.shared(name),
             kind,
-            self.line(named_node.start_byte),
+            self.line(named_at),
             self.line(end),
             rows,
             self.shared(self._returns(before, text[head_start : named_node.start_byte], text[parameters.end_byte : body.start_byte])),
@@ -852,7 +858,8 @@ class _Reader:
         if what == 7:
             bracket = text.rfind("[") if "[" not in text[:-1].rpartition("]")[2] else text.rfind("[")
             kind = type_of(text[:bracket], env)
-            name, arguments = "operator[]", (self.shared(type_of(text[bracket + 1 : -1], env)),)
+            name = "operator[]"
+            arguments: tuple[str, ...] = (self.shared(type_of(text[bracket + 1 : -1], env)),)
         else:
             kind, name, arguments = type_of(text[1:], env), f"operator{text[0]}", ()
         if _may_be_tensor(kind):

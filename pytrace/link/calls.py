@@ -58,7 +58,9 @@ BINARY = {
 }
 #: Namespaces whose functions call the operator: the public API, ``at::symint::foo<T>`` (torchgen/gen.py: Functions.h),
 #: redispatching (RedispatchFunctions.h), the C++ frontend's copies (tools/autograd/gen_variable_factories.py).
-OPERATOR_NAMESPACES = frozenset(("", "at", "torch", "symint", "at::symint", "redispatch", "at::redispatch", "torch::autograd"))
+OPERATOR_NAMESPACES = frozenset(
+    ("", "at", "torch", "symint", "at::symint", "redispatch", "at::redispatch", "torch::autograd")
+)
 #: Namespaces below which there is nothing to find: SIMD values (aten/src/ATen/cpu/vec) compute in registers.
 LEAVES = ("at::vec",)
 #: Namespaces of generated functions that call one key's kernel directly (torchgen/gen.py: DispatchKeyFunctions.h).
@@ -70,6 +72,10 @@ DIRECT = {
     "at::compositeexplicitautograd": "CompositeExplicitAutograd",
     "at::compositeexplicitautogradnonfunctional": "CompositeExplicitAutogradNonFunctional",
 }
+
+
+#: A row of ``extract.cpp.Call``, as the facts hold it.
+CallRow = tuple[int, str, str, int, str, tuple[str, ...], str, str, str]
 
 
 class Row(NamedTuple):
@@ -101,52 +107,62 @@ class Resolver:
         self.op_nodes = {o: n for o in ctx.operators.by_name if (n := ctx.graph.find(NodeKind.OP, o)) is not None}
         self.kernels_of: dict[tuple[str, str], list[int]] = ctx.kernels_of
         self.unambiguous = ctx.operators.by_ops_struct
-        self.op_method_names = {n for n, ops in ctx.operators.by_cpp_name.items() if any("method" in o.variants for o in ops)}
+        self.op_method_names = {
+            n for n, ops in ctx.operators.by_cpp_name.items() if any("method" in o.variants for o in ops)
+        }
         self._chosen: dict[tuple[str, bool, tuple[str, ...], bool], list[str]] = {}
         self.templates = Templates()
         self.virtual: list[tuple[str, Row]] = []
 
-    def _aliases(self, path: str, rows: Iterable[Sequence[object]]) -> None:
+    def _aliases(self, path: str, rows: Iterable[tuple[str, str, str, str, int]]) -> None:
         """``using Launcher = KernelLauncher<kernel_t>`` in a function: a use of the class template there."""
         spans = [(s.line, s.end, s) for s in self.functions.by_file.get(path, ())]
         for what, _name, target, _scope, line in rows:
-            text = str(target)
+            text = target
             if what != "alias" or "<" not in text:
                 continue
-            around = [s for start, end, s in spans if start <= line <= end]  # type: ignore[operator]
+            around = [s for start, end, s in spans if start <= line <= end]
             if not around:
                 continue
             symbol = around[-1]
             for owner in self.functions.class_names(text, symbol.scope, path):
-                self.templates.add_class(owner, Site(symbol, template_arguments(text), (), line))  # type: ignore[arg-type]
+                self.templates.add_class(owner, Site(symbol, template_arguments(text), (), line))
 
     def resolve(self, path: str, facts: Facts) -> Resolved:
-        """Edges of the file, unresolved names (kind, name, line, reason), library calls (src, name, line, guard, vendor)."""
+        """Edges of the file, unresolved names, library calls: see ``Resolved``."""
         self._aliases(path, facts.get("usings", ()))
         return self.resolve_calls(path, self.functions.by_file.get(path, []), facts.get("calls", ()))
 
-    def resolve_calls(self, path: str, symbols: Sequence[Symbol], calls: Iterable[Sequence[object]]) -> Resolved:
+    def resolve_calls(self, path: str, symbols: Sequence[Symbol], calls: Iterable[CallRow]) -> Resolved:
         """Resolve rows of ``extract.cpp.Call`` whose first column counts ``symbols``; see ``resolve``."""
         self.path = path
         self.rows: list[Row] = []
         self.lost: list[tuple[str, str, int, str]] = []
         self.library_calls: list[tuple[int, str, int, str, str]] = []
-        self.functors: list[tuple[Symbol, str, str, int, str, Sequence[object]]] = []
-        handlers = {"f": self._call, "m": self._method, "k": self._launch, "n": self._construct, "r": self._reference, "t": self._reference, "b": self._binary}
+        self.functors: list[tuple[Symbol, str, str, int, str, CallRow]] = []
+        handlers = {
+            "f": self._call,
+            "m": self._method,
+            "k": self._launch,
+            "n": self._construct,
+            "r": self._reference,
+            "t": self._reference,
+            "b": self._binary,
+        }
         for call in calls:
-            if call[4] and self.macros.is_dead(str(call[4])):
+            if call[4] and self.macros.is_dead(call[4]):
                 continue
-            self.symbol = symbols[call[0]]  # type: ignore[index]
+            self.symbol = symbols[call[0]]
             if self.symbol.scope.startswith(LEAVES):
                 continue
             if call[1] == "p":
                 self._printed(call)
                 continue
             if call[1] == "c":
-                for owner in self.functions.class_names(str(call[2]), self.symbol.scope, path):
-                    self.templates.add_class(owner, Site(self.symbol, str(call[7]), (), call[3]))  # type: ignore[arg-type]
+                for owner in self.functions.class_names(call[2], self.symbol.scope, path):
+                    self.templates.add_class(owner, Site(self.symbol, call[7], (), call[3]))
                 continue
-            handlers[str(call[1])](call)
+            handlers[call[1]](call)
         return self._unique(), self.lost, self.library_calls
 
     def _unique(self) -> list[Row]:
@@ -161,32 +177,34 @@ class Resolver:
 
     # -- edges ------------------------------------------------------------------------------------------------
 
-    def _edge(self, dst: int, kind: str, rule: str, call: Sequence[object], candidates: int = 1, key: str = "") -> None:
+    def _edge(self, dst: int, kind: str, rule: str, call: CallRow, candidates: int = 1, key: str = "") -> None:
         if dst != self.symbol.id or kind != EdgeKind.CALLS:
-            self.rows.append(Row(self.symbol.id, dst, kind, key, rule, call[3], call[4], candidates))  # type: ignore[arg-type]
+            self.rows.append(Row(self.symbol.id, dst, kind, key, rule, call[3], call[4], candidates))
 
-    def _to_symbols(self, symbols: Iterable[Symbol], rule: str, call: Sequence[object]) -> None:
+    def _to_symbols(self, symbols: Iterable[Symbol], rule: str, call: CallRow) -> None:
         found = list(symbols)
         for symbol in found:
             if symbol.templates:
                 self._functors(symbol, call)
-                self.templates.add_function(symbol, Site(self.symbol, call[7], call[5], call[3]))  # type: ignore[arg-type]
+                self.templates.add_function(symbol, Site(self.symbol, call[7], call[5], call[3]))
             kernel = symbol.kind == "kernel"
             self._edge(symbol.id, EdgeKind.LAUNCHES if kernel else EdgeKind.CALLS, rule, call, len(found))
 
-    def _functors(self, launcher: Symbol, call: Sequence[object]) -> None:
+    def _functors(self, launcher: Symbol, call: CallRow) -> None:
         """``gpu_kernel(iter, Functor())``: what a generic launcher is instantiated with, as a node of its own.
 
         A launcher is a function template with a parameter whose type is a template parameter; a functor is an object of
         a class with ``operator()``, or a lambda, which is named after the function around it and its line.
         """
         names = parameter_names(launcher.templates)
-        arguments: Sequence[str] = call[5]  # type: ignore[assignment]
+        arguments = call[5]
         for (text, _name, _default), expression in zip(launcher.parameters, arguments):
             if kind_of(text) not in names:
                 continue
             if expression == "Tlambda":
-                self.functors.append((self.symbol, f"{self.symbol.name}::{{lambda:{call[3]}}}", self.path, call[3], launcher.bare, call))  # type: ignore[arg-type]
+                self.functors.append(
+                    (self.symbol, f"{self.symbol.name}::{{lambda:{call[3]}}}", self.path, call[3], launcher.bare, call)
+                )
                 continue
             kind = self.types.kind(expression, self.symbol.scope, self.path)
             if not kind or " " in kind or kind in KNOWN:
@@ -194,9 +212,9 @@ class Resolver:
             for owner in self.functions.class_names(kind, self.symbol.scope, self.path):
                 info = self.functions.classes[owner][0]
                 if self.functions.methods(owner, "operator()", self.path):
-                    self.functors.append((self.symbol, owner, info.file, info.line, launcher.bare, call))  # type: ignore[arg-type]
+                    self.functors.append((self.symbol, owner, info.file, info.line, launcher.bare, call))
 
-    def _to_operators(self, names: Sequence[str], rule: str, call: Sequence[object]) -> None:
+    def _to_operators(self, names: Sequence[str], rule: str, call: CallRow) -> None:
         for name in names:
             node = self.op_nodes.get(name)
             if node is not None:
@@ -204,8 +222,8 @@ class Resolver:
 
     # -- one handler a kind of call -----------------------------------------------------------------------------
 
-    def _call(self, call: Sequence[object]) -> None:
-        name: str = call[2]  # type: ignore[assignment]
+    def _call(self, call: CallRow) -> None:
+        name = call[2]
         scope, path = self.symbol.scope, self.path
         head, _, bare = name.rpartition("::")
         if self.symbol.templates and (head or name) in parameter_names(self.symbol.templates):
@@ -252,36 +270,36 @@ class Resolver:
             return
         vendor = vendor_of(name)
         if vendor:
-            self.library_calls.append((self.symbol.id, entry_point(name), call[3], call[4], vendor))  # type: ignore[arg-type]
+            self.library_calls.append((self.symbol.id, entry_point(name), call[3], call[4], vendor))
         elif head == "at" and bare not in self.functions.by_bare:
-            self.lost.append(("call", name, call[3], "no operator and no definition of this name"))  # type: ignore[arg-type]
+            self.lost.append(("call", name, call[3], "no operator and no definition of this name"))
 
-    def _operator(self, bare: str, call: Sequence[object], qualified: bool = True) -> bool:
+    def _operator(self, bare: str, call: CallRow, qualified: bool = True) -> bool:
         """Resolve ``at::bare(…)``; False when there is no operator with a function of this name.
 
         Without ``at::`` the name may be anything (``isnan`` of a float): then the arguments must fit.
         """
-        kinds = self._kinds(call[5])  # type: ignore[arg-type]
+        kinds = self._kinds(call[5])
         if not qualified and (not kinds or (kinds[0] == "" and "Tensor" not in kinds)):
             return False
         chosen = self._overloads(bare, False, kinds, qualified)
-        if not chosen and qualified and kinds and "symint" in str(call[2]):
+        if not chosen and qualified and kinds and "symint" in call[2]:
             # at::symint::foo<T>(x, …) exists for methods as well (torchgen/gen.py: ComputeFunction)
             chosen = self._overloads(bare, True, kinds[1:])
         if chosen:
             self._to_operators(chosen, "operator-call", call)
         return bool(chosen)
 
-    def _direct(self, bare: str, key: str, call: Sequence[object]) -> bool:
+    def _direct(self, bare: str, key: str, call: CallRow) -> bool:
         done = False
-        for name in self._overloads(bare, False, self._kinds(call[5])):  # type: ignore[arg-type]
+        for name in self._overloads(bare, False, self._kinds(call[5])):
             for kernel in self.kernels_of.get((name, key), ()):
                 self._edge(kernel, EdgeKind.CALLS, "direct-dispatch", call)
                 done = True
         return done
 
-    def _stub(self, bare: str, call: Sequence[object]) -> None:
-        node = self.stubs.resolve(str(call[2]), self.symbol.scope)
+    def _stub(self, bare: str, call: CallRow) -> None:
+        node = self.stubs.resolve(call[2], self.symbol.scope)
         if node is not None:
             self._edge(node, EdgeKind.USES_STUB, "stub-call", call)
 
@@ -289,11 +307,11 @@ class Resolver:
         kind, scope, path = self.types.kind, self.symbol.scope, self.path
         return tuple([kind(a, scope, path) for a in arguments])
 
-    def _choose(self, symbols: Sequence[Symbol], call: Sequence[object]) -> list[Symbol]:
+    def _choose(self, symbols: Sequence[Symbol], call: CallRow) -> list[Symbol]:
         """The overload that C++ would take; all that fit equally when the kinds do not tell."""
         if len(symbols) == 1:
             return list(symbols)
-        arguments: Sequence[str] = call[5]  # type: ignore[assignment]
+        arguments = call[5]
         count = len(arguments)
         fitting = [s for s in symbols if s.required <= count <= s.total] or list(symbols)
         if len(fitting) > 1:
@@ -333,9 +351,9 @@ class Resolver:
         self._chosen[key] = chosen
         return chosen
 
-    def _method(self, call: Sequence[object]) -> None:
-        name: str = call[2]  # type: ignore[assignment]
-        receiver: str = call[6]  # type: ignore[assignment]
+    def _method(self, call: CallRow) -> None:
+        name = call[2]
+        receiver = call[6]
         scope, path = self.symbol.scope, self.path
         kind = self.types.kind(receiver, scope, path)
         if kind.startswith("ptr ") and not (name in ("get", "release") or kind == "ptr "):
@@ -348,13 +366,13 @@ class Resolver:
                 return
             if name in self.op_method_names and name not in self.functions.by_bare and name not in TENSOR_METHODS:
                 # the receiver's type is not known, and nothing but Tensor has a method of this name
-                chosen = self._overloads(name, True, self._kinds(call[5]))  # type: ignore[arg-type]
+                chosen = self._overloads(name, True, self._kinds(call[5]))
                 for operator in chosen:
                     node = self.op_nodes.get(operator)
                     if node is not None:
                         self._edge(node, EdgeKind.CALLS_OP, "operator-call", call, max(2, len(chosen)))
             elif name in self.op_method_names:
-                self.lost.append(("method", name, call[3], f"type of the receiver unknown: {receiver[:80]}"))  # type: ignore[arg-type]
+                self.lost.append(("method", name, call[3], f"type of the receiver unknown: {receiver[:80]}"))
             return
         if kind.isidentifier() and self._defer(kind, "" if name == "operator()" else name, call):
             return
@@ -366,11 +384,13 @@ class Resolver:
             symbols = self.functions.overriders(owner, name, path)
             if symbols:
                 for symbol in symbols:
-                    row = Row(self.symbol.id, symbol.id, EdgeKind.CALLS, "", "virtual-call", call[3], call[4], len(symbols))  # type: ignore[arg-type]
+                    row = Row(
+                        self.symbol.id, symbol.id, EdgeKind.CALLS, "", "virtual-call", call[3], call[4], len(symbols)
+                    )
                     self.virtual.append((path, row))
                 return
 
-    def _tensor_method(self, name: str, call: Sequence[object]) -> None:
+    def _tensor_method(self, name: str, call: CallRow) -> None:
         """``x.name(…)`` on a Tensor: an operator, or a method that TensorBody.h or TensorBase.h write by hand."""
         rows = self.operators.methods(name)
         if not rows or all(r.manual for r in rows):
@@ -380,10 +400,10 @@ class Resolver:
                     self._to_symbols(self._choose(symbols, call), "call", call)
                     return
         if rows:
-            self._to_operators(self._overloads(name, True, self._kinds(call[5])), "operator-call", call)  # type: ignore[arg-type]
+            self._to_operators(self._overloads(name, True, self._kinds(call[5])), "operator-call", call)
 
-    def _launch(self, call: Sequence[object]) -> None:
-        name: str = call[2]  # type: ignore[assignment]
+    def _launch(self, call: CallRow) -> None:
+        name = call[2]
         if self.symbol.templates and name in parameter_names(self.symbol.templates):
             self._defer(name, "", call)
             return
@@ -394,28 +414,28 @@ class Resolver:
         elif symbols:
             self._to_symbols(symbols, "launch", call)
         else:
-            self.lost.append(("launch", name, call[3], "no __global__ function of this name is visible"))  # type: ignore[arg-type]
+            self.lost.append(("launch", name, call[3], "no __global__ function of this name is visible"))
 
-    def _construct(self, call: Sequence[object]) -> None:
-        if self._defer(str(call[2]), "", call):
+    def _construct(self, call: CallRow) -> None:
+        if self._defer(call[2], "", call):
             return
-        owners = self.functions.class_names(str(call[2]), self.symbol.scope, self.path)
+        owners = self.functions.class_names(call[2], self.symbol.scope, self.path)
         if owners:
             self._made(owners, call)
 
-    def _defer(self, parameter: str, method: str, call: Sequence[object]) -> bool:
+    def _defer(self, parameter: str, method: str, call: CallRow) -> bool:
         """Note a call through a template parameter; False when ``parameter`` is none."""
         if not self.templates.parameter_of(self.symbol, parameter, self):
             return False
-        self.templates.deferred.append(Deferred(self.symbol, parameter, method, call[3], call[4], ()))  # type: ignore[arg-type]
+        self.templates.deferred.append(Deferred(self.symbol, parameter, method, call[3], call[4], ()))
         return True
 
-    def _made(self, owners: Sequence[str], call: Sequence[object]) -> None:
+    def _made(self, owners: Sequence[str], call: CallRow) -> None:
         for owner in owners:
             if owner.startswith(LEAVES):
                 continue
             if call[7]:
-                self.templates.add_class(owner, Site(self.symbol, call[7], call[5], call[3]))  # type: ignore[arg-type]
+                self.templates.add_class(owner, Site(self.symbol, call[7], call[5], call[3]))
             self._given_to_bases(owner, call)
             bare = owner.rpartition("::")[2]
             constructors = self.functions.methods(owner, bare, self.path)
@@ -425,7 +445,7 @@ class Resolver:
             if invoked:
                 self._to_symbols([s for s in invoked if s.kind != "device"], "construct", call)
 
-    def _given_to_bases(self, owner: str, call: Sequence[object]) -> None:
+    def _given_to_bases(self, owner: str, call: CallRow) -> None:
         """``class TensorDescriptor : Descriptor<…, &cudnnCreateTensorDescriptor, &cudnnDestroyTensorDescriptor>``.
 
         Who makes an object of the class runs what its bases are given.
@@ -435,16 +455,20 @@ class Resolver:
                 for part in split_top(base):
                     name = part.lstrip("& ").strip()
                     if part.startswith("&") and vendor_of(name):
-                        self.library_calls.append((self.symbol.id, entry_point(name), call[3], call[4], vendor_of(name)))  # type: ignore[arg-type]
+                        self.library_calls.append(
+                            (self.symbol.id, entry_point(name), call[3], call[4], vendor_of(name))
+                        )
 
-    def _reference(self, call: Sequence[object]) -> None:
-        name: str = call[2]  # type: ignore[assignment]
+    def _reference(self, call: CallRow) -> None:
+        name = call[2]
         if self.symbol.templates and name in parameter_names(self.symbol.templates):
             return
         bare = name.rpartition("::")[2]
         if bare in self.stubs:
             self._stub(bare, call)
             return
+        if bare == name and self.symbol.owner and self.functions.field(self.symbol.owner, name, self.path):
+            return  # a member of the class, whatever functions share its name
         symbols = self.functions.lookup(name, self.symbol.scope, self.path)
         if symbols:
             self._to_symbols(symbols, "reference", call)
@@ -452,31 +476,44 @@ class Resolver:
         owners = self.functions.class_names(name, self.symbol.scope, self.path)
         if owners:
             self._made(owners, call)
-        elif name.startswith(("cu", "hip", "miopen", "nccl")) and name[-1] != "_" and "::" not in name and vendor_of(name):
+        elif (
+            name.startswith(("cu", "hip", "miopen", "nccl"))
+            and name[-1] != "_"
+            and "::" not in name
+            and vendor_of(name)
+        ):
             # a vendor function handed on: as an argument, or as a template argument
-            self.library_calls.append((self.symbol.id, entry_point(name), call[3], call[4], vendor_of(name)))  # type: ignore[arg-type]
+            self.library_calls.append((self.symbol.id, entry_point(name), call[3], call[4], vendor_of(name)))
 
-    def _printed(self, call: Sequence[object]) -> None:
+    def _printed(self, call: CallRow) -> None:
         """A Tensor in the message of ``TORCH_CHECK``: printed with ``operator<<`` (aten/src/ATen/core/Formatting.h)."""
-        kind = self.types.kind(str(call[6]), self.symbol.scope, self.path)
+        kind = self.types.kind(call[6], self.symbol.scope, self.path)
         if kind in ("Tensor", "TensorList"):
-            symbols = [s for s in self.functions.by_name.get("at::operator<<", ()) if any("Tensor" in p[0] for p in s.parameters)]
+            symbols = [
+                s
+                for s in self.functions.by_name.get("at::operator<<", ())
+                if any("Tensor" in p[0] for p in s.parameters)
+            ]
             self._to_symbols(symbols, "message", call)
 
-    def _binary(self, call: Sequence[object]) -> None:
-        mark: str = call[2]  # type: ignore[assignment]
+    def _binary(self, call: CallRow) -> None:
+        mark = call[2]
         names = BINARY.get(mark)
         if names is None:
             return
-        left, right = self._kinds(call[5])  # type: ignore[arg-type]
+        left, right = self._kinds(call[5])
         if left == "Tensor":
-            if right in ("Tensor", "int", "float", "Scalar", "bool", "", "SymInt", "OptTensor") or right.startswith("complex"):
+            if right in ("Tensor", "int", "float", "Scalar", "bool", "", "SymInt", "OptTensor") or right.startswith(
+                "complex"
+            ):
                 self._to_operators(self._overloads(names[0], True, (right,)), "tensor-operator", call)
         elif right == "Tensor" and left in ("int", "float", "Scalar", "bool"):
             if len(names[1]) == 1:
                 self._to_operators(self._overloads(names[1][0], True, ("Scalar",)), "tensor-operator", call)
             else:
-                for name, kinds, as_method in zip(names[1], (("Tensor", "MemoryFormat"), ("Scalar",), ("Tensor",)), (False, True, True)):
+                for name, kinds, as_method in zip(
+                    names[1], (("Tensor", "MemoryFormat"), ("Scalar",), ("Tensor",)), (False, True, True)
+                ):
                     self._to_operators(self._overloads(name, as_method, kinds), "tensor-operator", call)
 
 
@@ -506,7 +543,17 @@ def link(ctx: Context) -> None:
 def _add_functors(ctx: Context, path: str, resolver: Resolver) -> None:
     for symbol, name, file, line, launcher, call in resolver.functors:
         node = ctx.graph.shared(NodeKind.FUNCTOR, name, file, line, owner=file)
-        ctx.graph.edge(symbol.id, node, EdgeKind.INSTANTIATES, launcher, rule="functor", file=path, line=call[3], guard=call[4], owner=path)  # type: ignore[arg-type]
+        ctx.graph.edge(
+            symbol.id,
+            node,
+            EdgeKind.INSTANTIATES,
+            launcher,
+            rule="functor",
+            file=path,
+            line=call[3],
+            guard=call[4],
+            owner=path,
+        )
 
 
 def add(ctx: Context, path: str, resolved: Resolved) -> None:
@@ -514,9 +561,13 @@ def add(ctx: Context, path: str, resolved: Resolved) -> None:
     graph = ctx.graph
     rows, lost, libraries = resolved
     for src, dst, edge_kind, key, rule, line, guard, candidates in rows:
-        graph.edge(src, dst, edge_kind, key, rule=rule, file=path, line=line, guard=guard, candidates=candidates, owner=path)
+        graph.edge(
+            src, dst, edge_kind, key, rule=rule, file=path, line=line, guard=guard, candidates=candidates, owner=path
+        )
     for what, name, line, reason in lost:
         graph.unresolved_name(path, what, name, line, reason)
     for src, name, line, guard, vendor in libraries:
         node = graph.shared(NodeKind.LIBRARY, name, attrs={"vendor": vendor})
-        graph.edge(src, node, EdgeKind.CALLS_LIBRARY, rule="library-call", file=path, line=line, guard=guard, owner=path)
+        graph.edge(
+            src, node, EdgeKind.CALLS_LIBRARY, rule="library-call", file=path, line=line, guard=guard, owner=path
+        )

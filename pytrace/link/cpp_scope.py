@@ -26,7 +26,10 @@ _RETURNS_OF_TYPE = {
     "Tensor[]": "TensorList",
     "int[]": "IntArrayRef",
 }
-_STD_NUMBER = re.compile(r"std::(?:numeric_limits<.*>::\w+|(?:f|l)?(?:sqrt|pow|exp2?|log2?|log10|log1p|expm1|a?(?:sin|cos|tan)h?|abs|ceil|floor|round|trunc|fmod|real|imag|norm|accumulate))$")
+_STD_NUMBER = re.compile(
+    r"std::(?:numeric_limits<.*>::\w+|(?:f|l)?(?:sqrt|pow|exp2?|log2?|log10|log1p|expm1|a?(?:sin|cos|tan)h?|abs|ceil|floor|round|trunc|fmod|real|imag|norm|accumulate))$"
+)
+
 
 class Types:
     """Kinds of expressions; one per link run, with a memory per (expression, scope, file)."""
@@ -54,7 +57,7 @@ class Types:
         return found
 
     def _resolve_alias(self, kind: str, scope: str, file: str) -> str:
-        if not kind or kind in KNOWN or " " in kind or not kind[0].isupper() and "::" not in kind:
+        if not kind or kind in KNOWN or " " in kind or (not kind[0].isupper() and "::" not in kind):
             return kind
         bare = kind.rpartition("::")[2]
         better = {kind_of(t) for _, t in self.functions.names_of(bare, file) if t != kind} - {"", bare, kind}
@@ -157,14 +160,39 @@ class Types:
         kinds = []
         for item in returns:
             text = str(item.type)
-            kinds.append("Tensor" if text.startswith("Tensor") and "[" not in text else _RETURNS_OF_TYPE.get(text, "TensorList" if text.startswith("Tensor") else text))
+            kinds.append(
+                "Tensor"
+                if text.startswith("Tensor") and "[" not in text
+                else _RETURNS_OF_TYPE.get(text, "TensorList" if text.startswith("Tensor") else text)
+            )
         if not kinds:
             return "void"
         return kinds[0] if len(kinds) == 1 else "tuple " + ";".join(kinds)
 
     def _call_kind(self, name: str, scope: str, file: str) -> str:
         written = kind_of(name)
-        if written in ("Tensor", "OptTensor", "TensorList", "IntArrayRef", "SymIntArrayRef", "Scalar", "int", "SymInt", "float", "bool", "str", "Device", "TensorOptions", "ScalarType", "DimnameList", "Dimname") or " " in written:
+        if (
+            written
+            in (
+                "Tensor",
+                "OptTensor",
+                "TensorList",
+                "IntArrayRef",
+                "SymIntArrayRef",
+                "Scalar",
+                "int",
+                "SymInt",
+                "float",
+                "bool",
+                "str",
+                "Device",
+                "TensorOptions",
+                "ScalarType",
+                "DimnameList",
+                "Dimname",
+            )
+            or " " in written
+        ):
             return written
         if name.startswith("std::"):
             # std::numeric_limits<scalar_t>::max(), std::sqrt(x), …: numbers; containers were kinds of their own above
@@ -178,7 +206,10 @@ class Types:
             # classes the first is as good as another.
             return "" if len(kinds) > 1 and KNOWN.issuperset(kinds) else next(iter(kinds), "")
         head, _, bare = plain.rpartition("::")
-        if head in ("", "at", "at::native", "torch", "at::redispatch", "at::cpu", "at::cuda", "at::meta") and bare in self.operators.by_cpp_name:
+        if (
+            head in ("", "at", "at::native", "torch", "at::redispatch", "at::cpu", "at::cuda", "at::meta")
+            and bare in self.operators.by_cpp_name
+        ):
             return self.operator_returns(bare, False)
         if head.startswith("at::_ops::") and bare in ("call", "redispatch"):
             return "Tensor"

@@ -12,7 +12,9 @@ from functools import lru_cache
 
 from pytrace.extract.cpp_text import split_top, template_arguments, without_templates
 
-_STRIP = re.compile(r"\b(?:const|volatile|constexpr|static|inline|typename|struct|class|mutable|extern|register|TORCH_API|C10_API)\b")
+_STRIP = re.compile(
+    r"\b(?:const|volatile|constexpr|static|inline|typename|struct|class|mutable|extern|register|TORCH_API|C10_API)\b"
+)
 _ATTRIBUTE = re.compile(r"\[\[.*?\]\]")
 _NAMESPACE = re.compile(r"^(?:::)?(?:std|c10|at|torch|caffe2|autograd|indexing)::(?=\w+(?:<|$|\s|&|\*))")
 
@@ -50,7 +52,10 @@ _SIMPLE = {
     "DeviceIndex": "int",
     "char": "int",
     # the names that AT_DISPATCH_* and its users give to the element type (aten/src/ATen/Dispatch.h, OpMathType.h)
-    **dict.fromkeys(("scalar_t", "opmath_t", "acc_t", "accscalar_t", "opmath_type", "scalar_type", "value_t", "at_scalar_t"), "float"),
+    **dict.fromkeys(
+        ("scalar_t", "opmath_t", "acc_t", "accscalar_t", "opmath_type", "scalar_type", "value_t", "at_scalar_t"),
+        "float",
+    ),
     "double": "float",
     "float": "float",
     "long double": "float",
@@ -104,10 +109,35 @@ LIST_OF = {
 }
 ELEMENT_OF = {v: k for k, v in LIST_OF.items()}
 _SEQUENCES = frozenset(
-    "ArrayRef List vector SmallVector array initializer_list IListRef OptionalArrayRef SmallVectorImpl unordered_set set deque "
-    "small_vector MaterializedIListRef".split()
+    [
+        "ArrayRef",
+        "List",
+        "vector",
+        "SmallVector",
+        "array",
+        "initializer_list",
+        "IListRef",
+        "OptionalArrayRef",
+        "SmallVectorImpl",
+        "unordered_set",
+        "set",
+        "deque",
+        "small_vector",
+        "MaterializedIListRef",
+    ]
 )
-_POINTERS = frozenset("unique_ptr shared_ptr intrusive_ptr weak_ptr MaybeOwned ExclusivelyOwned reference_wrapper strong_pointer".split())
+_POINTERS = frozenset(
+    [
+        "unique_ptr",
+        "shared_ptr",
+        "intrusive_ptr",
+        "weak_ptr",
+        "MaybeOwned",
+        "ExclusivelyOwned",
+        "reference_wrapper",
+        "strong_pointer",
+    ]
+)
 
 
 @lru_cache(maxsize=100_000)
@@ -178,7 +208,29 @@ def element(kind: str) -> str:
 
 #: What the methods of Tensor that do not dispatch return (aten/src/ATen/core/TensorBase.h, TensorBody.h).
 TENSOR_METHODS = {
-    **dict.fromkeys(("dim", "ndimension", "numel", "size", "stride", "storage_offset", "itemsize", "element_size", "nbytes", "get_device", "use_count", "sparse_dim", "dense_dim", "_nnz", "output_nr", "_version", "q_zero_point", "q_per_channel_axis"), "int"),
+    **dict.fromkeys(
+        (
+            "dim",
+            "ndimension",
+            "numel",
+            "size",
+            "stride",
+            "storage_offset",
+            "itemsize",
+            "element_size",
+            "nbytes",
+            "get_device",
+            "use_count",
+            "sparse_dim",
+            "dense_dim",
+            "_nnz",
+            "output_nr",
+            "_version",
+            "q_zero_point",
+            "q_per_channel_axis",
+        ),
+        "int",
+    ),
     **dict.fromkeys(("sizes", "strides"), "IntArrayRef"),
     **dict.fromkeys(("sym_sizes", "sym_strides"), "SymIntArrayRef"),
     **dict.fromkeys(("sym_size", "sym_numel", "sym_stride", "sym_storage_offset", "sym_nbytes"), "SymInt"),
@@ -194,12 +246,51 @@ TENSOR_METHODS = {
     "q_scale": "float",
     "qscheme": "QScheme",
     **dict.fromkeys(
-        (
-            "defined is_contiguous is_contiguous_or_false is_cuda is_cpu is_sparse is_sparse_csr is_complex is_floating_point "
-            "is_quantized is_mkldnn is_meta is_mps is_xpu is_nested is_conj is_neg is_same requires_grad has_names is_leaf "
-            "is_non_overlapping_and_dense is_hip is_ipu is_vulkan is_signed is_inference is_view is_zerotensor is_pinned "
-            "is_alias_of has_storage is_privateuseone is_metal is_xla is_lazy is_hpu is_mtia is_maia equal is_nonzero is_set_to is_coalesced"
-        ).split(),
+        [
+            "defined",
+            "is_contiguous",
+            "is_contiguous_or_false",
+            "is_cuda",
+            "is_cpu",
+            "is_sparse",
+            "is_sparse_csr",
+            "is_complex",
+            "is_floating_point",
+            "is_quantized",
+            "is_mkldnn",
+            "is_meta",
+            "is_mps",
+            "is_xpu",
+            "is_nested",
+            "is_conj",
+            "is_neg",
+            "is_same",
+            "requires_grad",
+            "has_names",
+            "is_leaf",
+            "is_non_overlapping_and_dense",
+            "is_hip",
+            "is_ipu",
+            "is_vulkan",
+            "is_signed",
+            "is_inference",
+            "is_view",
+            "is_zerotensor",
+            "is_pinned",
+            "is_alias_of",
+            "has_storage",
+            "is_privateuseone",
+            "is_metal",
+            "is_xla",
+            "is_lazy",
+            "is_hpu",
+            "is_mtia",
+            "is_maia",
+            "equal",
+            "is_nonzero",
+            "is_set_to",
+            "is_coalesced",
+        ],
         "bool",
     ),
     **dict.fromkeys(("data_ptr", "mutable_data_ptr", "const_data_ptr"), "ptr "),
@@ -228,16 +319,33 @@ _SAME = frozenset(("value", "value_or", "get", "move", "toDense", "reverse"))
 
 
 def method(kind: str, name: str, arguments: int) -> str:
-    """Kind of ``x.name(…)`` for an x of ``kind`` when no operator and no function of the tree answers it; "" when unknown."""
+    """Kind of ``x.name(…)`` for an x of ``kind`` when nothing of the tree answers it; "" when unknown."""
     if kind == "Tensor":
         return TENSOR_METHODS.get(name, "")
     if name in ("size", "ndim", "count", "length") and not arguments:
         return "int"
-    if name in ("empty", "has_value", "defined", "isComplex", "isFloatingPoint", "isIntegral", "isBoolean", "is_cuda", "is_cpu", "equal"):
+    if name in (
+        "empty",
+        "has_value",
+        "defined",
+        "isComplex",
+        "isFloatingPoint",
+        "isIntegral",
+        "isBoolean",
+        "is_cuda",
+        "is_cpu",
+        "equal",
+    ):
         return "bool"
     if name in ("value", "value_or", "get", "operator*"):
         inner = element(kind)
-        return inner if kind.endswith("?") or kind.startswith(("Opt", "ptr ")) else kind if name != "get" else inner or kind
+        return (
+            inner
+            if kind.endswith("?") or kind.startswith(("Opt", "ptr "))
+            else kind
+            if name != "get"
+            else inner or kind
+        )
     if name in ("front", "back", "at"):
         return element(kind)
     if name in ("slice", "vec", "drop_back", "drop_front", "reverse", "take_back"):
@@ -255,5 +363,13 @@ def method(kind: str, name: str, arguments: int) -> str:
         # TensorOptions' setters return TensorOptions; its getters take no argument
         return "TensorOptions" if arguments else {"layout": "Layout"}.get(name, "")
     if kind == "Scalar" and name.startswith("to"):
-        return "float" if name in ("toDouble", "toFloat") else "int" if name in ("toLong", "toInt") else "bool" if name == "toBool" else ""
+        return (
+            "float"
+            if name in ("toDouble", "toFloat")
+            else "int"
+            if name in ("toLong", "toInt")
+            else "bool"
+            if name == "toBool"
+            else ""
+        )
     return ""

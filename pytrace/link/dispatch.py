@@ -27,7 +27,14 @@ def link(ctx: Context) -> None:
             ctx.kernels_of[op.name, key] = ids
             for dst in ids:
                 ctx.graph.edge(
-                    src, dst, EdgeKind.DISPATCHES, key, rule=rule, file=op.file, line=ref.line or op.line, candidates=len(ids)
+                    src,
+                    dst,
+                    EdgeKind.DISPATCHES,
+                    key,
+                    rule=rule,
+                    file=op.file,
+                    line=ref.line or op.line,
+                    candidates=len(ids),
                 )
     for op in ctx.operators.by_name.values():
         delegate = op.structured_delegate
@@ -39,7 +46,16 @@ def link(ctx: Context) -> None:
             ids = (ctx.kernels_of.get((delegate, key)) if delegate else None) or _kernels(ctx, op, ref)[0]
             ctx.kernels_of[op.name, key] = ids
             for dst in ids:
-                ctx.graph.edge(src, dst, EdgeKind.DISPATCHES, key, rule="structured-delegate", file=op.file, line=line, candidates=len(ids))
+                ctx.graph.edge(
+                    src,
+                    dst,
+                    EdgeKind.DISPATCHES,
+                    key,
+                    rule="structured-delegate",
+                    file=op.file,
+                    line=line,
+                    candidates=len(ids),
+                )
 
 
 def _kernels(ctx: Context, op: Operator, ref: KernelRef) -> tuple[list[int], str]:
@@ -51,7 +67,11 @@ def _kernels(ctx: Context, op: Operator, ref: KernelRef) -> tuple[list[int], str
     rule = "yaml-dispatch"
     if ref.generated is not None:
         rule = "generated-kernel"
-        attrs["generated"] = {"what": ref.generated.what, "by": ref.generated.generator, "template": ref.generated.template}
+        attrs["generated"] = {
+            "what": ref.generated.what,
+            "by": ref.generated.generator,
+            "template": ref.generated.template,
+        }
     node = ctx.graph.shared(NodeKind.FUNCTION, ref.qualified, attrs=attrs or None)
     if ref.generated is None:
         ctx.graph.unresolved_name(op.file, "kernel", ref.qualified, ref.line or op.line, "no definition in the tree")
@@ -63,7 +83,9 @@ def _fitting(op: Operator, ref: KernelRef, symbols: list[Symbol]) -> list[Symbol
     if len(symbols) == 1 or op.schema is None or ref.structured:
         return symbols
     signature = native_signature(op.schema, ref.name, symint=ref.symint)
-    wanted = tuple("?".join((a.kind, "")) if a.optional and not a.kind.startswith("Opt") else a.kind for a in signature.args)
+    wanted = tuple(
+        "?".join((a.kind, "")) if a.optional and not a.kind.startswith("Opt") else a.kind for a in signature.args
+    )
     ranked = []
     for symbol in symbols:
         parameters = []

@@ -30,7 +30,13 @@ _LOCALS = {
     "wrap_opt_if": "T",
 }
 #: Kind of an argument (pytrace.schema.cpp) -> a C++ type of that kind.
-_TYPES = {"int": "int64_t", "SymInt": "SymInt", "float": "double", "OptTensor": "std::optional<Tensor>", "str": "std::string"}
+_TYPES = {
+    "int": "int64_t",
+    "SymInt": "SymInt",
+    "float": "double",
+    "OptTensor": "std::optional<Tensor>",
+    "str": "std::string",
+}
 
 
 def link(ctx: Context, resolver: Resolver) -> None:

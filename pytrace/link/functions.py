@@ -23,11 +23,29 @@ _HEADERS = (".h", ".cuh", ".hpp", ".hh", ".inl", ".hip.h")
 class Symbol:
     """One definition."""
 
-    __slots__ = ("bare", "end", "file", "id", "kind", "line", "local", "name", "owner", "parameters", "required", "returns", "scope", "templates", "total")
+    __slots__ = (
+        "bare",
+        "end",
+        "file",
+        "id",
+        "kind",
+        "line",
+        "local",
+        "name",
+        "owner",
+        "parameters",
+        "required",
+        "returns",
+        "scope",
+        "templates",
+        "total",
+    )
 
     def __init__(self, node_id: int, row: Sequence[object], file: str) -> None:
         name, kind, line, end, parameters, returns, local, owner, templates = row[:9]
-        assert isinstance(name, str) and isinstance(parameters, tuple)
+        assert (
+            isinstance(name, str) and isinstance(parameters, tuple) and isinstance(line, int) and isinstance(end, int)
+        )
         self.id = node_id
         self.name = name
         self.scope, _, self.bare = name.rpartition("::")
@@ -49,10 +67,21 @@ class ClassInfo:
 
     __slots__ = ("bases", "fields", "file", "given", "line", "local", "name", "templates")
 
-    def __init__(self, name: str, bases: Sequence[str], fields: Sequence[tuple[str, str]], templates: str, file: str, line: int, local: bool) -> None:
+    def __init__(
+        self,
+        name: str,
+        bases: Sequence[str],
+        fields: Sequence[tuple[str, str]],
+        templates: str,
+        file: str,
+        line: int,
+        local: bool,
+    ) -> None:
         self.name = name
         self.bases = [without_templates(b) for b in bases]
-        self.given = [template_arguments(b) for b in bases if "&" in b]  #: template arguments of bases that name functions
+        self.given = [
+            template_arguments(b) for b in bases if "&" in b
+        ]  #: template arguments of bases that name functions
         self.fields = {n: t for t, n in fields}
         self.templates = templates
         self.file = file
@@ -83,7 +112,11 @@ class FunctionTable:
 
     def visible(self, symbol: Symbol, file: str) -> bool:
         """Whether a definition can be meant in ``file``: external linkage, the same file, or an included header."""
-        return not symbol.local or symbol.file == file or (symbol.file.endswith(_HEADERS) and self.includes.sees(file, symbol.file))
+        return (
+            not symbol.local
+            or symbol.file == file
+            or (symbol.file.endswith(_HEADERS) and self.includes.sees(file, symbol.file))
+        )
 
     def lookup(self, name: str, scope: str, file: str) -> list[Symbol]:
         """Definitions that ``name``, as written in ``scope`` in ``file``, may mean: one overload set."""
@@ -188,7 +221,9 @@ class FunctionTable:
             return []
         for info in self.classes.get(owner, ()):
             for base in info.bases:
-                for qualified in self._class_direct(base, owner) or self.class_names(base, owner.rpartition("::")[0], file):
+                for qualified in self._class_direct(base, owner) or self.class_names(
+                    base, owner.rpartition("::")[0], file
+                ):
                     if qualified == owner:
                         continue
                     found = self._in(f"{qualified}::{name}", file) or self._in_bases(qualified, name, file, depth + 1)
@@ -278,11 +313,12 @@ def link(ctx: Context) -> None:
                 attrs["macro"] = row[10]
             if kind == "device":
                 attrs["device"] = True
-            node_id = node(NodeKind.CUDA_KERNEL if kind == "kernel" else NodeKind.FUNCTION, row[0], path, row[2], row[3], owner=path, attrs=attrs or None)
+            what = NodeKind.CUDA_KERNEL if kind == "kernel" else NodeKind.FUNCTION
+            node_id = node(what, row[0], path, row[2], row[3], owner=path, attrs=attrs or None)
             symbol = Symbol(node_id, row, path)
-            required = defaults.get((symbol.name, len(symbol.parameters)))
-            if required is not None and required < symbol.required:
-                symbol.required = required
+            fewest = defaults.get((symbol.name, len(symbol.parameters)))
+            if fewest is not None and fewest < symbol.required:
+                symbol.required = fewest
             symbols.append(symbol)
             table.by_name[symbol.name].append(symbol)
             table.by_bare[symbol.bare].append(symbol)
@@ -300,8 +336,10 @@ def link(ctx: Context) -> None:
     ctx.functions = table
 
 
-def _dtypes(ctx: Context, path: str, symbols: Sequence[Symbol], rows: Sequence[tuple[int, str, str, tuple[str, ...], int]]) -> None:
-    """Label nodes and ``dtypes`` edges; the types of AT_DISPATCH_CASEs join those of the AT_DISPATCH_SWITCH before them."""
+def _dtypes(
+    ctx: Context, path: str, symbols: Sequence[Symbol], rows: Sequence[tuple[int, str, str, tuple[str, ...], int]]
+) -> None:
+    """Label nodes and ``dtypes`` edges; the types of an AT_DISPATCH_CASE join those of the SWITCH before it."""
     merged: list[tuple[int, str, list[str], int, str]] = []
     for function, macro, label, types, line in rows:
         if not label and merged and merged[-1][0] == function:
@@ -311,7 +349,16 @@ def _dtypes(ctx: Context, path: str, symbols: Sequence[Symbol], rows: Sequence[t
     for function, label, dtypes, line, macro in merged:
         node_id = ctx.graph.node(NodeKind.LABEL, label, path, line, owner=path)
         attrs = {"dtypes": dtypes, "macro": macro}
-        ctx.graph.edge(symbols[function].id, node_id, EdgeKind.DTYPES, rule="at-dispatch", file=path, line=line, owner=path, attrs=attrs)
+        ctx.graph.edge(
+            symbols[function].id,
+            node_id,
+            EdgeKind.DTYPES,
+            rule="at-dispatch",
+            file=path,
+            line=line,
+            owner=path,
+            attrs=attrs,
+        )
 
 
 def _usings(table: FunctionTable, path: str, rows: Sequence[tuple[str, str, str, str, int]]) -> None:

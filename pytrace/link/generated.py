@@ -13,7 +13,7 @@ from pytrace.model import EdgeKind, NodeKind
 
 
 def link(ctx: Context) -> None:
-    """Add the edges that leave generated kernel functions, and ``generated_from`` edges to the operator they come from."""
+    """Add the edges that leave generated kernel functions, ``generated_from`` edges to their operators among them."""
     for op in ctx.operators.by_name.values():
         for key, ref in op.dispatch.items():
             if ref.generated is None:
@@ -33,7 +33,14 @@ def link(ctx: Context) -> None:
                 for symbol in ctx.functions.by_name.get(f"at::native::{helper}", ()):
                     takes_list = "List" in symbol.parameters[0][0]
                     if takes_list in lists:
-                        ctx.graph.edge(src, symbol.id, EdgeKind.CALLS, rule="generated-kernel", file=template, line=int(symbol.line))
+                        ctx.graph.edge(
+                            src,
+                            symbol.id,
+                            EdgeKind.CALLS,
+                            rule="generated-kernel",
+                            file=template,
+                            line=int(symbol.line),
+                        )
 
 
 def _helpers(op: Operator, key: str) -> list[tuple[str, set[bool]]]:

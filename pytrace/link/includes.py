@@ -6,7 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from posixpath import dirname, normpath
 
 #: Where an included path is looked up (the include directories of PyTorch's own build, CMakeLists.txt and setup.py).
-ROOTS = ("aten/src/", "", "torch/csrc/api/include/", "torch/csrc/", "caffe2/", "torch/csrc/distributed/", "aten/src/ATen/native/quantized/cpu/qnnpack/include/")
+ROOTS = (
+    "aten/src/",
+    "",
+    "torch/csrc/api/include/",
+    "torch/csrc/",
+    "caffe2/",
+    "torch/csrc/distributed/",
+    "aten/src/ATen/native/quantized/cpu/qnnpack/include/",
+)
 
 
 class Includes:

@@ -29,7 +29,10 @@ VENDORS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"v(?:s|d|c|z|ms|md|mc|mz)[A-Z][A-Za-z0-9]*$", "MKL VML"),  # mkl_vml_functions.h
         (r"cblas_\w+$", "BLAS"),
         (r"(?:[sdcz])(?:gemm|gemv|axpy|dot|dotu|dotc|scal|copy|ger|geru|swap|trsm|symv|syrk|nrm2)_?$", "BLAS"),
-        (r"(?:[sdcz])[a-z]{2}[a-z0-9]{2,4}_$", "LAPACK"),  # Fortran naming: precision, matrix kind, operation, underscore
+        (
+            r"(?:[sdcz])[a-z]{2}[a-z0-9]{2,4}_$",
+            "LAPACK",
+        ),  # Fortran naming: precision, matrix kind, operation, underscore
         (r"fbgemm::", "FBGEMM"),
         (r"fbgemm_gpu::", "FBGEMM"),
         (r"xnn_\w+$", "XNNPACK"),
@@ -66,7 +69,8 @@ _CUBLAS_V2 = re.compile(
     r"cublas(?:Create|Destroy|GetVersion|SetWorkspace|(?:Set|Get)Stream|(?:Set|Get)PointerMode"
     r"|(?:[SDCZ]|Is?|Cs|Zd|Sc|Dz|I[sdcz])"
     r"(?:amax|amin|asum|axpy|copy|dot[cu]?|nrm2|rotm?g?|scal|swap"  # level 1
-    r"|[gst][bp]?mv|[st][bp]sv|trmv|trsv|tpmv|tpsv|symv|sbmv|spmv|hemv|hbmv|hpmv|gemv|gbmv|ger[cu]?|syr2?|spr2?|her2?|hpr2?"  # 2
+    r"|[gst][bp]?mv|[st][bp]sv|trmv|trsv|tpmv|tpsv|symv|sbmv|spmv|hemv|hbmv|hpmv"  # level 2
+    r"|gemv|gbmv|ger[cu]?|syr2?|spr2?|her2?|hpr2?"  # level 2
     r"|gemm|symm|syrk|syr2k|trmm|trsm|hemm|herk|her2k))$"  # level 3
 )
 

@@ -1,6 +1,7 @@
 """Which overload a C++ call means: by the number of its arguments and their kinds.
 
-Kinds are the words of ``pytrace.schema.cpp`` and ``pytrace.link.cpp_types``; "" is unknown and fits everything a little.
+Kinds are the words of ``pytrace.schema.cpp`` and ``pytrace.link.cpp_types``; "" is unknown and fits everything
+a little.
 The costs follow C++'s ranks: the same type, then a standard or user-defined conversion that the public API relies on
 (an int is taken for a ``Scalar``, a ``Tensor`` for an optional one, one element for an ``ArrayRef``).
 """
@@ -54,8 +55,18 @@ _COST = {
     ("Storage", "Tensor"): IMPOSSIBLE,
 }
 _NUMBERS = frozenset(("int", "SymInt", "float", "bool", "Scalar"))
-_LISTS = frozenset("TensorList OptTensorList IntArrayRef SymIntArrayRef ScalarList DimnameList FloatArrayRef BoolArray StrArrayRef".split())
-KNOWN = _NUMBERS | _LISTS | frozenset("Tensor OptTensor ScalarType Device Layout MemoryFormat TensorOptions Generator Dimname Storage Stream str QScheme".split())
+_LISTS = frozenset(
+    ("TensorList", "OptTensorList", "IntArrayRef", "SymIntArrayRef", "ScalarList")
+    + ("DimnameList", "FloatArrayRef", "BoolArray", "StrArrayRef")
+)
+KNOWN = (
+    _NUMBERS
+    | _LISTS
+    | frozenset(
+        ("Tensor", "OptTensor", "ScalarType", "Device", "Layout", "MemoryFormat", "TensorOptions")
+        + ("Generator", "Dimname", "Storage", "Stream", "str", "QScheme")
+    )
+)
 #: an element of a braced list -> list kinds it may make
 _BRACED = {
     "Tensor": ("TensorList", "OptTensorList"),
@@ -81,7 +92,13 @@ def cost(argument: str, parameter: str, optional: bool) -> int:
     if argument == parameter:
         return 1 if optional else 0
     if argument == "{}":
-        return 1 if optional or parameter.startswith("Opt") else 2 if parameter in _LISTS or parameter == "TensorOptions" else 5
+        return (
+            1
+            if optional or parameter.startswith("Opt")
+            else 2
+            if parameter in _LISTS or parameter == "TensorOptions"
+            else 5
+        )
     if argument == "nullopt":
         return 0 if optional or parameter.startswith("Opt") else IMPOSSIBLE
     if argument.startswith("list "):
@@ -114,7 +131,7 @@ def cost(argument: str, parameter: str, optional: bool) -> int:
 
 
 def rank(argument_kinds: Sequence[str], parameters: Sequence[tuple[str, bool]], required: int) -> int:
-    """The cost of calling something with these parameters (kind, optional), ``IMPOSSIBLE`` when it cannot be called so."""
+    """The cost of a call with these parameters (kind, optional), ``IMPOSSIBLE`` when it cannot be made so."""
     count = len(argument_kinds)
     if count > len(parameters) or count < required:
         return IMPOSSIBLE

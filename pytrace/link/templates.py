@@ -1,7 +1,7 @@
-"""What a template parameter stands for: calls through ``func_t f``, ``kernel_t<…>::launch``, ``Stub& stub``, ``sorter.sort()``.
+"""What a template parameter stands for: calls through ``func_t f``, ``kernel_t<…>::launch``, ``Stub& stub``.
 
-A function template (or a method of a class template) that calls through one of its parameters is resolved from the places
-that use the template: the class, function or stub given as a template argument, or the type of the argument that the
+A function template (or a method of a class template) that calls through one of its parameters is resolved from the
+places that use the template: the class, function or stub given as a template argument, or the type of the argument that the
 parameter is deduced from. An argument that is itself a template parameter of the caller is followed further up.
 The edge to what is called starts where the argument is given: there it is certain. From the template itself it is a
 ``may_call`` edge, one of N, because which holds depends on who uses it.
@@ -94,7 +94,11 @@ class Templates:
         if symbol.templates and name in parameter_names(symbol.templates):
             return True
         if symbol.owner:
-            return any(name in parameter_names(c.templates) for c in resolver.functions.classes.get(symbol.owner, ()) if c.templates)
+            return any(
+                name in parameter_names(c.templates)
+                for c in resolver.functions.classes.get(symbol.owner, ())
+                if c.templates
+            )
         return False
 
     def rows(self, resolver: Resolver) -> list[tuple[str, Row]]:
@@ -110,7 +114,9 @@ class Templates:
                         targets.setdefault(target, []).append(bound)
             for (node_id, kind), sites in targets.items():
                 from_template = kind if kind == EdgeKind.USES_STUB else EdgeKind.MAY_CALL
-                row = Row(call.symbol.id, node_id, from_template, "", "template-argument", call.line, call.guard, len(targets))
+                row = Row(
+                    call.symbol.id, node_id, from_template, "", "template-argument", call.line, call.guard, len(targets)
+                )
                 out.setdefault((row.src, row.dst, row.kind, row.line), (call.symbol.file, row))
                 for bound in sites:
                     if bound.site.id != node_id:
@@ -131,7 +137,11 @@ class Templates:
             methods = table.methods(owner, call.method or "operator()", file)
             if not call.method:
                 methods = methods + table.methods(owner, owner.rpartition("::")[2], file)
-            found += [(s.id, EdgeKind.LAUNCHES if s.kind == "kernel" else EdgeKind.CALLS) for s in methods if s.kind != "device"]
+            found += [
+                (s.id, EdgeKind.LAUNCHES if s.kind == "kernel" else EdgeKind.CALLS)
+                for s in methods
+                if s.kind != "device"
+            ]
         if not owners and not call.method:
             for symbol in table.lookup(name, scope, file):
                 if symbol.kind != "device":

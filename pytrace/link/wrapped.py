@@ -1,7 +1,7 @@
-"""Registered wrappers that get an operator as a template argument: autocast's ``WrapFunction<…, &ATEN_FN(op)>::type::call``.
+"""Registered wrappers that get an operator as template argument: autocast's ``WrapFunction<…, &ATEN_FN(op)>``.
 
-The wrapper calls what it is given (aten/src/ATen/autocast_mode.h: ``return (*F)(cached_cast(…)…)``). Which operator that is
-depends on the registration, so for the wrapper each is one of N candidates.
+The wrapper calls what it is given (aten/src/ATen/autocast_mode.h: ``return (*F)(cached_cast(…)…)``). Which operator
+that is depends on the registration, so for the wrapper each is one of N candidates.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _GIVEN = re.compile(r"&\s*(?:at::_ops::(\w+)::call|ATEN_FN2?\(\s*(\w+)\s*(?:,\s*
 
 
 def link(ctx: Context) -> None:
-    """Add ``calls_op`` edges (rule ``template-argument``) from registered wrappers to the operators that they are given."""
+    """Add ``calls_op`` edges (rule ``template-argument``) from registered wrappers to what they are given."""
     found: dict[tuple[int, int], tuple[str, int]] = {}
     for _src, dst, kind, _key, rule, file, line, _guard, _n, _owner, text in ctx.graph.edges:
         if kind != EdgeKind.DISPATCHES or rule != "torch-library-impl" or not text or "&" not in text:
@@ -31,4 +31,13 @@ def link(ctx: Context) -> None:
     for dst, _ in found:
         counts[dst] = counts.get(dst, 0) + 1
     for (dst, node), (file, line) in found.items():
-        ctx.graph.edge(dst, node, EdgeKind.CALLS_OP, rule="template-argument", file=file, line=line, candidates=counts[dst], owner=file)
+        ctx.graph.edge(
+            dst,
+            node,
+            EdgeKind.CALLS_OP,
+            rule="template-argument",
+            file=file,
+            line=line,
+            candidates=counts[dst],
+            owner=file,
+        )
