@@ -56,15 +56,19 @@ _COST = {
 }
 _NUMBERS = frozenset(("int", "SymInt", "float", "bool", "Scalar"))
 _LISTS = frozenset(
-    ("TensorList", "OptTensorList", "IntArrayRef", "SymIntArrayRef", "ScalarList")
-    + ("DimnameList", "FloatArrayRef", "BoolArray", "StrArrayRef")
+    (
+        *("TensorList", "OptTensorList", "IntArrayRef", "SymIntArrayRef", "ScalarList"),
+        *("DimnameList", "FloatArrayRef", "BoolArray", "StrArrayRef"),
+    )
 )
 KNOWN = (
     _NUMBERS
     | _LISTS
     | frozenset(
-        ("Tensor", "OptTensor", "ScalarType", "Device", "Layout", "MemoryFormat", "TensorOptions")
-        + ("Generator", "Dimname", "Storage", "Stream", "str", "QScheme")
+        (
+            *("Tensor", "OptTensor", "ScalarType", "Device", "Layout", "MemoryFormat", "TensorOptions"),
+            *("Generator", "Dimname", "Storage", "Stream", "str", "QScheme"),
+        )
     )
 )
 #: an element of a braced list -> list kinds it may make
