@@ -1,0 +1,48 @@
+"""Element types of AT_DISPATCH_* calls, by the rules of aten/src/ATen/Dispatch.h and Dispatch_v2.h."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytrace.extract.cpp_dtypes import base_set, dispatch
+
+
+@pytest.mark.parametrize(
+    ("macro", "types"),
+    [
+        ("AT_DISPATCH_FLOATING_TYPES", "Double Float"),
+        ("AT_DISPATCH_FLOATING_TYPES_AND2", "Double Float"),
+        ("AT_DISPATCH_FLOATING_TYPES_AND_HALF", "Double Float Half"),
+        ("AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES", "Double Float ComplexDouble ComplexFloat"),
+        ("AT_DISPATCH_COMPLEX_TYPES_AND", "ComplexDouble ComplexFloat"),
+        ("AT_DISPATCH_ALL_TYPES", "Byte Char Int Long Short Double Float"),
+        ("AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND3", "Byte Char Int Long Short Double Float ComplexDouble ComplexFloat"),
+        ("AT_DISPATCH_INTEGRAL_TYPES_AND", "Byte Char Int Long Short"),
+        ("AT_DISPATCH_REDUCED_FLOATING_TYPES", "BFloat16 Half"),
+        ("AT_DISPATCH_CASE_FLOATING_TYPES", "Double Float"),
+        ("AT_DISPATCH_QINT_TYPES", "QInt8 QUInt8 QInt32"),
+        ("AT_DISPATCH_INDEX_TYPES", "Int Long"),
+        ("AT_DISPATCH_SWITCH", ""),
+        ("AT_DISPATCH_V2", ""),
+    ],
+)
+def test_base_set(macro: str, types: str) -> None:
+    assert " ".join(base_set(macro)) == types
+
+
+@pytest.mark.parametrize(
+    ("macro", "arguments", "label", "types"),
+    [
+        ("AT_DISPATCH_FLOATING_TYPES", ["t", '"a"', "[&] { }"], "a", "Double Float"),
+        ("AT_DISPATCH_FLOATING_TYPES_AND", ["kHalf", "t", '"a"', "[&] { }"], "a", "Double Float Half"),
+        ("AT_DISPATCH_FLOATING_TYPES_AND", ["at::ScalarType::BFloat16", "t", '"a"', "f"], "a", "Double Float BFloat16"),
+        ("AT_DISPATCH_V2", ["t", '"a"', "AT_WRAP([&] { })", "kBool", "AT_EXPAND(AT_FLOATING_TYPES)"], "a",
+         "Bool Double Float"),
+        ("AT_DISPATCH_SWITCH", ["t", '"a"', "AT_DISPATCH_CASE_COMPLEX_TYPES([&] { })"], "a", ""),
+        ("AT_DISPATCH_CASE_FLOATING_TYPES", ["[&] { }"], "", "Double Float"),
+        ("AT_DISPATCH_CASE", ["kHalf", "[&] { }"], "", "Half"),
+        ("AT_DISPATCH_FLOATING_TYPES", [], "", "Double Float"),
+    ],
+)  # fmt: skip
+def test_dispatch(macro: str, arguments: list[str], label: str, types: str) -> None:
+    assert dispatch(macro, arguments) == (label, tuple(types.split()))
