@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "at": ("pytrace.cli.at", "Say what stands at FILE:LINE, and which operators reach it."),
     "search": ("pytrace.cli.search", "Find names of every kind by a part of them."),
     "report": ("pytrace.cli.report", "Tell how each backend implements many operators; stubs by device."),
+    "impact": ("pytrace.cli.impact", "Go from changed lines to operators, Python names and tests to run."),
     "index": ("pytrace.cli.index", "Index a tree, or bring its index up to date."),
     "fetch": ("pytrace.cli.fetch", "Clone a release of PyTorch, shallow and sparse, for indexing."),
     "stats": ("pytrace.cli.stats", "Count what the index holds; list what it could not read or resolve."),

@@ -83,3 +83,73 @@ def edge_attributes(store: Store, kind: str) -> Iterator[tuple[int, int, dict[st
     """(src, dst, attributes) of the edges of one kind that have attributes."""
     sql = "SELECT src, dst, attrs FROM edge WHERE kind = ? AND attrs IS NOT NULL ORDER BY rowid"
     return ((src, dst, json.loads(attrs)) for src, dst, attrs in store.db.execute(sql, (kind,)))
+
+
+_NODE = (
+    "SELECT n.id, n.kind, n.name, coalesce(f.path, ''), n.line, n.end_line, n.attrs"
+    " FROM node n LEFT JOIN file f ON f.id = n.file"
+)
+
+
+def nodes_of_file(store: Store, path: str) -> list[NodeRow]:
+    """All nodes that stand in a file, by line."""
+    sql = f"{_NODE} WHERE n.file = (SELECT id FROM file WHERE path = ?) ORDER BY n.line, n.id"
+    return [NodeRow._make(row) for row in store.db.execute(sql, (path,))]
+
+
+def evidence_of_file(store: Store, path: str, kinds: tuple[str, ...]) -> dict[int, list[int]]:
+    """line -> sources of the edges of these kinds that were read there."""
+    sql = (
+        "SELECT DISTINCT e.line, e.src FROM edge e WHERE e.file = (SELECT id FROM file WHERE path = ?)"
+        f" AND e.kind IN ({_marks(kinds)}) ORDER BY e.line, e.src"
+    )
+    found: dict[int, list[int]] = {}
+    for line, src in store.db.execute(sql, (path, *kinds)):
+        found.setdefault(line, []).append(src)
+    return found
+
+
+def node(store: Store, node_id: int) -> NodeRow:
+    """One node. ``KeyError`` when there is none."""
+    row = store.db.execute(f"{_NODE} WHERE n.id = ?", (node_id,)).fetchone()
+    if row is None:
+        raise KeyError(node_id)
+    return NodeRow._make(row)
+
+
+def nodes_by_id(store: Store, ids: list[int]) -> dict[int, NodeRow]:
+    """Nodes by id."""
+    found = {}
+    for start in range(0, len(ids), 500):
+        part = ids[start : start + 500]
+        for row in store.db.execute(f"{_NODE} WHERE n.id IN ({','.join('?' * len(part))})", part):
+            found[row[0]] = NodeRow._make(row)
+    return found
+
+
+def links_to(store: Store, ids: list[int], kinds: tuple[str, ...]) -> list[tuple[int, int, str, str, int, int]]:
+    """(src, dst, kind, key, candidates, rowid) of the edges that arrive at any of ``ids``, in order of creation."""
+    found: list[tuple[int, int, str, str, int, int]] = []
+    for start in range(0, len(ids), 500):
+        part = ids[start : start + 500]
+        sql = (
+            "SELECT src, dst, kind, key, candidates, rowid FROM edge"
+            f" WHERE dst IN ({','.join('?' * len(part))}) AND kind IN ({_marks(kinds)}) ORDER BY rowid"
+        )
+        found += store.db.execute(sql, (*part, *kinds)).fetchall()
+    return found
+
+
+def edges_by_id(store: Store, rowids: list[int]) -> dict[int, tuple[str, str, str, str, int, str, int]]:
+    """rowid -> (kind, key, rule, file, line, guard, candidates)."""
+    found = {}
+    for start in range(0, len(rowids), 500):
+        part = rowids[start : start + 500]
+        sql = (
+            "SELECT e.rowid, e.kind, e.key, r.name, coalesce(f.path, ''), e.line, coalesce(g.text, ''), e.candidates"
+            " FROM edge e JOIN rule r ON r.id = e.rule LEFT JOIN file f ON f.id = e.file"
+            f" LEFT JOIN guard g ON g.id = e.guard WHERE e.rowid IN ({','.join('?' * len(part))})"
+        )
+        for row in store.db.execute(sql, part):
+            found[row[0]] = tuple(row[1:])
+    return found

@@ -1,0 +1,402 @@
+"""What a change touches: from changed lines to operators, Python names, tests and benchmarks.
+
+    patch ─▶ files and lines ─▶ functions, entries, registrations ─▶ operators ─▶ Python names ─▶ tests
+
+The answer is bounded or says that it is not: a change that everything feels (a core header, shared infrastructure, the
+generators) is *unbounded*, and no list of tests is pretended to be enough.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from pytrace.files import kind_of
+from pytrace.model import NodeKind
+from pytrace.report import changed, including, queries, testing
+from pytrace.report.changed import Changed
+from pytrace.report.patches import FileChange, ranges
+from pytrace.report.queries import NodeRow
+from pytrace.report.rows import Place, Stamp
+from pytrace.report.spread import Hit, Spread
+from pytrace.report.stamp import stamp
+from pytrace.store import Store
+from pytrace.trace.noise import is_infrastructure
+from pytrace.trace.python_side import is_public, rank
+
+#: A header that more than this share of the files with kernels includes is included by everything.
+_UNBOUNDED_SHARE = 0.5
+#: Files that every operator is generated from or by: nothing bounds a change there.
+_GENERATORS = ("torchgen/", "tools/autograd/", "aten/src/ATen/templates/")
+
+
+@dataclass(eq=False, repr=False)
+class Touched:
+    """Something that the change is of."""
+
+    kind: str
+    name: str
+    file: str
+    line: int
+    how: str  #: ``changed``, ``entry``, ``registration``, ``mentions X``, ``file``, ``removed``, ``gone``
+    lines: list[str] = field(default_factory=list)  #: ranges, ``76-78``
+
+
+@dataclass(eq=False, repr=False)
+class WayStep:
+    """One crossing of a path, from the operator down: what is reached, by which edge."""
+
+    kind: str
+    name: str
+    file: str
+    line: int
+    via: str = ""  #: the kind of edge from the step before
+    key: str = ""
+    rule: str = ""
+    at: str = ""  #: where the crossing is written
+    guard: str = ""
+    candidates: int = 1
+
+
+@dataclass(eq=False, repr=False)
+class Affected:
+    """An operator that feels the change; overloads that feel it in the same way stand together."""
+
+    op: Place
+    distance: int
+    hops: int  #: operators between it and the change
+    certain: bool
+    keys: list[str]
+    way: list[WayStep]
+    overloads: list[str] = field(default_factory=list)
+    python: list[str] = field(default_factory=list)
+    base: bool = False  #: found in the old revision only
+
+
+@dataclass(eq=False, repr=False)
+class AffectedName:
+    """A public Python name that feels the change."""
+
+    name: str
+    file: str
+    line: int
+    distance: int
+    hops: int
+    through: str  #: the operator, or the changed Python function
+    certain: bool
+
+
+@dataclass(eq=False, repr=False)
+class ImpactReport:
+    """Answer of ``pytrace impact``."""
+
+    stamp: Stamp
+    against: str  #: what the tree was compared with, as words
+    files: list[dict[str, str]]  #: path, status, and why a file was not followed
+    touched: list[Touched]
+    operators: list[Affected]
+    python: list[AffectedName]
+    tests: list[testing.TestRun]
+    entries: list[str]  #: OpInfo and ModuleInfo names
+    benchmarks: list[str]
+    unbounded: list[str]  #: reasons; empty when the answer is bounded
+    hops: int
+    beyond: int  #: operators that call the last ones and were not followed
+    notes: list[str] = field(default_factory=list)
+
+
+#: Gives the store of the old revision (making it when needed) or None when there is none.
+OldStore = Callable[[], "Store | None"]
+
+
+def report(
+    store: Store,
+    changes: Sequence[FileChange],
+    *,
+    against: str,
+    hops: int = 1,
+    old: OldStore = lambda: None,
+    old_source: Callable[[str], str | None] = lambda path: None,
+) -> ImpactReport:
+    """What ``changes`` touch. ``store`` is the index of the new state.
+
+    ``old_source`` gives the text of a file before the change, ``old`` the index of that state; the latter is asked
+    for only when something is gone that the new state does not know.
+    """
+    root = store.meta("root")
+    found = [changed.find(store, change, _source(root, change.path)) for change in changes]
+    nodes: dict[int, NodeRow] = {}
+    touched: list[Touched] = []
+    for one in found:
+        for seed in one.seeds.values():
+            nodes[seed.node.id] = seed.node
+            touched.append(_touched(seed))
+    missing = _removed(store, changes, old_source, nodes, touched)
+    spread = Spread(store, nodes.values(), hops)
+    result = ImpactReport(stamp(store), against, _files(found), touched, [], [], [], [], [], [], hops, 0)
+    operators = _operators(spread)
+    if missing:
+        operators += _gone(old, missing, hops, spread, result)
+    _bounds(store, root, found, spread, result)
+    _fill(root, spread, operators, result)
+    return result
+
+
+def _source(root: str, path: str) -> list[str]:
+    if not kind_of(path):
+        return []
+    try:
+        with open(os.path.join(root, path), encoding="utf-8", errors="replace") as file:
+            return file.read().split("\n")
+    except (OSError, ValueError):
+        return []
+
+
+def _touched(seed: changed.Seed) -> Touched:
+    how = {"inside": "changed", "around": "changed"}.get(seed.how, seed.how)
+    lines = [f"{a}-{b}" if a != b else str(a) for a, b in ranges(seed.lines)]
+    return Touched(seed.node.kind, seed.node.name, seed.node.file, seed.node.line, how, lines)
+
+
+def _files(found: Iterable[Changed]) -> list[dict[str, str]]:
+    rows = []
+    for one in found:
+        row = {"path": one.change.path, "status": "named" if one.change.whole else one.change.status}
+        if one.change.old_path and one.change.old_path != one.change.path:
+            row["old_path"] = one.change.old_path
+        if not one.kind:
+            is_test = one.change.path.startswith("test/") and one.change.path.endswith(".py")
+            row["note"] = "a test: run it" if is_test else "bears on no operator (not indexed)"
+        elif not one.seeds and not one.outside and not one.change.removed:
+            row["note"] = "comments, blanks and includes only"
+        rows.append(row)
+    return rows
+
+
+# -- what was removed ------------------------------------------------------------------------------------------------
+
+
+def _removed(
+    store: Store,
+    changes: Sequence[FileChange],
+    old_source: Callable[[str], str | None],
+    nodes: dict[int, NodeRow],
+    touched: list[Touched],
+) -> list[FileChange]:
+    """Add what lost lines and still exists to ``nodes``; return the changes that took away what does not exist now."""
+    from pytrace.report import removed
+
+    missing = []
+    for change in changes:
+        if not change.removed or not kind_of(change.old_path):
+            continue
+        source = old_source(change.old_path)
+        if source is None:
+            continue
+        there, gone = removed.find(store, change, source)
+        for node, lines in there:
+            if node.id not in nodes:
+                nodes[node.id] = node
+                shown = [f"{a}-{b}" if a != b else str(a) for a, b in ranges(lines)]
+                touched.append(Touched(node.kind, node.name, node.file, node.line, "removed", shown))
+        if gone:
+            missing.append(change)
+    return missing
+
+
+def _gone(
+    old: OldStore, missing: Sequence[FileChange], hops: int, spread: Spread, result: ImpactReport
+) -> list[Affected]:
+    """Operators that felt what is gone, by the graph of the old revision."""
+    before = old()
+    if before is None:
+        names = ", ".join(change.old_path for change in missing)
+        result.notes.append(f"Something was removed from {names}; without a base revision nothing tells who used it.")
+        return []
+    seeds: dict[int, NodeRow] = {}
+    for change in missing:
+        back = FileChange(change.old_path, change.old_path, "modified", added=change.removed, gaps=change.old_gaps)
+        source = [""] * max((line.number for line in change.removed), default=0)
+        for line in change.removed:
+            source[line.number - 1] = line.text
+        for seed in changed.find(before, back, source).seeds.values():
+            if not _exists(spread.store, seed.node):
+                seeds[seed.node.id] = seed.node
+                told = _touched(seed)
+                told.how = "gone"
+                result.touched.append(told)
+    found = _operators(Spread(before, seeds.values(), hops))
+    known = {hit.op.name for hit in spread.hits.values()}
+    for one in found:
+        one.base = True
+    return [one for one in found if one.op.name not in known]
+
+
+def _exists(store: Store, node: NodeRow) -> bool:
+    return bool(store.named(node.name, node.kind))
+
+
+# -- operators -------------------------------------------------------------------------------------------------------
+
+
+def _operators(spread: Spread) -> list[Affected]:
+    """The hits, nearest first; overloads of one base name that are hit through the same function stand together."""
+    ordered = sorted(spread.hits.values(), key=_rank)
+    edges = queries.edges_by_id(
+        spread.store, sorted({edge for hit in ordered for _, edge in spread.way(hit.state) if edge})
+    )
+    groups: dict[tuple[str, str, int, bool], Affected] = {}
+    for hit in ordered:
+        way = _way(spread, hit, edges)
+        base = hit.op.name.partition(".")[0].rstrip("_")
+        key = (base, way[1].name if len(way) > 1 else "", hit.hops, hit.certain)
+        one = groups.get(key)
+        if one is None:
+            place = Place(hit.op.name, hit.op.file, hit.op.line)
+            groups[key] = Affected(place, hit.distance, hit.hops, hit.certain, sorted(hit.keys), way)
+        else:
+            one.overloads.append(hit.op.name)
+            one.keys = sorted({*one.keys, *hit.keys})
+    return list(groups.values())
+
+
+def _rank(hit: Hit) -> tuple[bool, int, int, str, int, str]:
+    return not hit.certain, hit.hops, hit.distance, hit.op.file, hit.op.line, hit.op.name
+
+
+def _way(spread: Spread, hit: Hit, edges: dict[int, tuple[str, str, str, str, int, str, int]]) -> list[WayStep]:
+    steps = []
+    via: tuple[str, str, str, str, int, str, int] = ("", "", "", "", 0, "", 1)
+    for node, edge in spread.way(hit.state):
+        kind, key, rule, file, line, guard, candidates = via
+        at = f"{file}:{line}" if file else ""
+        steps.append(WayStep(node.kind, node.name, node.file, node.line, kind, key, rule, at, guard, candidates))
+        via = edges.get(edge, ("meta" if edge == 0 else "", "", "", "", 0, "", 1))
+    return steps
+
+
+# -- bounds ----------------------------------------------------------------------------------------------------------
+
+
+def _bounds(store: Store, root: str, found: Sequence[Changed], spread: Spread, result: ImpactReport) -> None:
+    """Reasons why no list can be complete."""
+    headers = [one for one in found if one.header]
+    if headers:
+        reverse = including.reversed_includes(including.read(root, store))
+        homes = _kernel_files(store)
+        for one in headers:
+            seen = including.seen_by(one.change.path, reverse)
+            share = len(seen & homes) / max(1, len(homes))
+            if share > _UNBOUNDED_SHARE:
+                result.unbounded.append(
+                    f"{one.change.path} is included by {len(seen):,} files, {share:.0%} of those that hold kernels: "
+                    "everything may feel a change outside of its functions."
+                )
+            elif seen:
+                result.notes.append(
+                    f"{one.change.path} is changed outside of functions and included by {len(seen):,} files; only what "
+                    "names the changed things in it was followed."
+                )
+    infrastructure = sorted(
+        {t.name for t in result.touched if t.kind == NodeKind.FUNCTION and is_infrastructure(t.name)}
+    )
+    if infrastructure:
+        more = f" and {len(infrastructure) - 3} more" if len(infrastructure) > 3 else ""
+        result.unbounded.append(
+            f"{', '.join(infrastructure[:3])}{more}: shared infrastructure that every operator may use; "
+            "the graph does not keep all of its callers."
+        )
+    for one in found:
+        path = one.change.path
+        if one.kind and path.startswith(_GENERATORS) and one.kind not in ("derivatives", "deprecated"):
+            result.unbounded.append(f"{path} is part of the generators: every operator's generated code may change.")
+        if one.outside and one.kind == "tags":
+            result.unbounded.append(f"{path}: tags of any operator may change.")
+    kernels = _with_kernels(store)
+    direct = {hit.op.id for hit in spread.hits.values() if hit.hops == 0}
+    if kernels and len(direct & kernels) > _UNBOUNDED_SHARE * len(kernels):
+        result.unbounded.append(f"{len(direct):,} operators reach the change directly: more than half of all.")
+
+
+def _kernel_files(store: Store) -> set[str]:
+    """Files that hold a function which some dispatch table names."""
+    sql = (
+        "SELECT DISTINCT f.path FROM edge e JOIN node n ON n.id = e.dst JOIN file f ON f.id = n.file"
+        " WHERE e.kind = 'dispatches'"
+    )
+    return {row[0] for row in store.db.execute(sql)}
+
+
+def _with_kernels(store: Store) -> set[int]:
+    sql = "SELECT DISTINCT src FROM edge WHERE kind = 'dispatches' AND key IN ('CPU', 'CUDA', 'MPS', 'XPU')"
+    return {row[0] for row in store.db.execute(sql)}
+
+
+# -- names and tests -------------------------------------------------------------------------------------------------
+
+
+def _fill(root: str, spread: Spread, operators: list[Affected], result: ImpactReport) -> None:
+    nodes = spread.nodes
+    result.operators = operators
+    by_op: dict[int, list[str]] = {}
+    for named in spread.names.values():
+        if named.node.kind != NodeKind.PYTHON or not is_public(named.node.name):
+            continue
+        through = nodes[named.op or named.root].name
+        node = named.node
+        result.python.append(
+            AffectedName(node.name, node.file, node.line, named.distance, named.hops, through, named.certain)
+        )
+        if named.op:
+            by_op.setdefault(named.op, []).append(node.name)
+    result.python.sort(key=lambda n: (not n.certain, n.hops, n.distance, rank(n.name), n.name))
+    ids = {hit.op.name: hit.op.id for hit in spread.hits.values()}
+    for one in operators:
+        names = [name for op in (one.op.name, *one.overloads) for name in by_op.get(ids.get(op, 0), ())]
+        one.python = sorted(dict.fromkeys(names), key=lambda name: (rank(name), name))
+    result.beyond = _beyond(spread)
+    _tests(root, spread, result)
+
+
+def _beyond(spread: Spread) -> int:
+    """Operators whose kernels call one that was not followed further."""
+    links = queries.links_to(spread.store, sorted(spread.last), ("calls_op",))
+    return len({link[0] for link in links} - {state[0] for state in spread.steps})
+
+
+def _tests(root: str, spread: Spread, result: ImpactReport) -> None:
+    """Entries whose Python name or operator feels the change, nearest first, and what to run."""
+    cost: dict[str, int] = {}
+    for named in spread.names.values():
+        cost.setdefault(named.node.name, named.hops * 100 + named.distance + (0 if named.certain else 50))
+    bases: dict[str, int] = {}
+    for hit in spread.hits.values():
+        base = hit.op.name.partition("::")[2].partition(".")[0]
+        weight = hit.hops * 100 + (0 if hit.certain else 50)
+        bases[base] = min(weight, bases.get(base, weight))
+    for one in result.operators:
+        if one.base:
+            bases.setdefault(one.op.name.partition("::")[2].partition(".")[0], one.hops * 100)
+    chosen = []
+    for entry in testing.entries(root):
+        weights = [cost[name] for name in entry.python if name in cost]
+        weights += [bases[name] for name in entry.operators if name in bases]
+        if weights:
+            chosen.append((min(weights), entry))
+    chosen.sort(key=lambda pair: (pair[0], pair[1].file, pair[1].line))
+    picked = [entry for _, entry in chosen]
+    keys = {key for one in result.operators for key in one.keys if one.hops == 0}
+    result.entries = list(dict.fromkeys(entry.name for entry in picked))
+    result.tests = _changed_tests(result) + testing.runs(root, picked, keys)
+    found = testing.benchmarks(root, [n.name for n in result.python if n.hops == 0 or n.distance <= 1])
+    result.benchmarks = [file for file, _ in found]
+
+
+def _changed_tests(result: ImpactReport) -> list[testing.TestRun]:
+    return [
+        testing.TestRun(row["path"], [], "changed itself")
+        for row in result.files
+        if row.get("note") == "a test: run it" and os.path.basename(row["path"]).startswith("test_")
+        and row["status"] != "deleted"
+    ]  # fmt: skip
