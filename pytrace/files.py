@@ -67,6 +67,21 @@ class Listing(NamedTuple):
     diagnostics: list[tuple[str, int, str, str]]
 
 
+#: Python of which only the outline is read: it defines names and registers things, but no call of a user passes
+#: through it on the way to an operator. Compilers and exporters, which rewrite programs; tools; texts of documentation.
+OUTLINE_FOLDERS = (
+    *(f"torch/{name}/" for name in ("_inductor", "_dynamo", "onnx", "fx", "_export", "export")),  # rewrite programs
+    *(f"torch/{name}/" for name in ("testing", "package", "profiler", "_logging")),  # test, ship and watch them
+    *(f"torch/distributed/{name}/" for name in ("elastic", "launcher")),  # start processes
+    *(f"torch/utils/{name}/" for name in ("benchmark", "hipify", "tensorboard", "bottleneck", "_sympy")),  # tools
+    "torch/_torch_docs.py",
+    "torch/_tensor_docs.py",
+    "torch/_storage_docs.py",
+    "torchgen/",  # the generators themselves
+    "tools/",
+)
+
+
 def kind_of(path: str) -> str | None:
     """The kind of the file at ``path`` (from the root, with ``/``), or None when it does not bear on the graph."""
     special = KIND_OF_PATH.get(path)
@@ -74,7 +89,9 @@ def kind_of(path: str) -> str | None:
         return special
     suffix = os.path.splitext(path)[1]
     if suffix == ".py":
-        return "python" if path.startswith(PYTHON_FOLDERS) else None
+        if not path.startswith(PYTHON_FOLDERS):
+            return None
+        return "python_outline" if path.startswith(OUTLINE_FOLDERS) else "python"
     if suffix in CPP_SUFFIXES:
         return "template" if path.startswith(TEMPLATE_FOLDERS) else "cpp"
     return None

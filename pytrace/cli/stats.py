@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 #: Kinds of nodes by layer, in the order in which a call passes them.
 LAYERS = (
-    ("Python", ("python",)),
+    ("Python", ("python", "python_outline")),
     ("binding", ("binding",)),
     ("operator", ("op",)),
     ("C++", ("function", "stub", "macro")),

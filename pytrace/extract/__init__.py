@@ -23,6 +23,7 @@ EXTRACTORS: dict[str, str] = {
     "cpp": "pytrace.extract.cpp",
     "template": "pytrace.extract.cpp",
     "python": "pytrace.extract.python",
+    "python_outline": "pytrace.extract.python_outline",
 }
 
 

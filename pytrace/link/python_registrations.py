@@ -85,8 +85,10 @@ def _roots(ctx: Context) -> list[str]:
     """What the packages import as they are imported, in source order: where ``import torch`` begins."""
     rows = [
         (path, row[2], row[1])
-        for path, facts in ctx.of_kind("python")
-        if path.count("/") == 1 and path.endswith("/__init__.py")
+        for path, (kind, facts) in ctx.files.items()
+        if kind in ("python", "python_outline")
+        and path.count("/") == 1
+        and path.endswith("/__init__.py")
         for row in facts.get("imports", ())
     ]
     return [target for _, _, target in sorted(rows)]

@@ -2,7 +2,7 @@
 
 A function template (or a method of a class template) that calls through one of its parameters is resolved from the
 places that use the template: the class, function or stub given as a template argument, or the type of the argument
-that the parameter is deduced from. An argument that is itself a template parameter of the caller is followed further up.
+that the parameter is deduced from. An argument that is itself a template parameter of the caller is followed up.
 The edge to what is called starts where the argument is given: there it is certain. From the template itself it is a
 ``may_call`` edge, one of N, because which holds depends on who uses it.
 """
