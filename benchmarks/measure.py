@@ -29,8 +29,9 @@ def environment(cache: Path, **more: str) -> dict[str, str]:
 
 
 def pytrace(*arguments: str) -> list[str]:
-    """The command line of pytrace."""
-    return [sys.executable, "-m", "pytrace", *arguments]
+    """The command line of pytrace: what the installed script does."""
+    script = "import sys; from pytrace.cli.main import main; sys.exit(main())"
+    return [sys.executable, "-c", script, *arguments]
 
 
 def run(command: Sequence[str], env: Mapping[str, str], *, memory: bool = False) -> Run:

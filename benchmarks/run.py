@@ -1,6 +1,6 @@
 """How fast is pytrace? Ratios against floors that are measured in the same run, on the same machine.
 
-    python benchmarks/run.py [TREE] [--jobs N] [--check]
+    python benchmarks/run.py [TREE] [--jobs N] [--rounds N] [--check]
 
 TREE defaults to PYTORCH_SRC. Nothing is written there: the edit is made in a copy. Takes a minute or two. With
 ``--check`` the exit code is 1 when a bound is missed.
@@ -24,8 +24,8 @@ from pytrace.checkout import find_root
 from pytrace.files import TOPS
 from pytrace.pool import default_jobs
 
-#: Rounds of the measurements that take long, and of those that take milliseconds.
-LONG, SHORT = 3, 15
+#: Rounds of the measurements that take milliseconds (``--rounds`` is for those that take seconds).
+SHORT = 15
 
 #: A source in the middle of the graph: a kernel file with stubs, launches and callers.
 EDITED = "aten/src/ATen/native/ReduceOps.cpp"
@@ -41,11 +41,11 @@ class Row(NamedTuple):
     detail: str
 
 
-def cold(tree: str, jobs: int, work: Path) -> Iterator[Row]:
+def cold(tree: str, jobs: int, rounds: int, work: Path) -> Iterator[Row]:
     """Cold index against the parse-only floor, in turns; the peak of memory."""
     floors, colds, peaks = [], [], []
     floor = [sys.executable, str(measure.CHECKOUT / "benchmarks" / "parse_floor.py"), tree, str(jobs)]
-    for n in range(LONG):
+    for n in range(rounds):
         cache = work / f"cold{n}"
         floors.append(float(measure.run(floor, measure.environment(cache)).output))
         index = measure.pytrace("index", tree, "--quiet", "--jobs", str(jobs))
@@ -54,7 +54,7 @@ def cold(tree: str, jobs: int, work: Path) -> Iterator[Row]:
         peaks.append(done.peak)
         if n:
             shutil.rmtree(cache)
-    detail = f"{min(colds):.2f} s / {min(floors):.2f} s, {jobs} processes, best of {LONG}"
+    detail = f"{min(colds):.2f} s / {min(floors):.2f} s, {jobs} processes, best of {rounds}"
     yield Row("cold index / parse-only floor", min(colds) / min(floors), "x", 2.0, detail)
     yield Row("peak memory, all processes", max(peaks) / 1e6, "MB", 1200, "sum of resident sizes")
     size = next((work / "cold0" / "index").glob("*.db")).stat().st_size
@@ -63,7 +63,7 @@ def cold(tree: str, jobs: int, work: Path) -> Iterator[Row]:
     yield Row("size of the fact cache", facts / 1e6, "MB", 0, "shared by all trees")
 
 
-def warm(tree: str, jobs: int, work: Path) -> Iterator[Row]:
+def warm(tree: str, jobs: int, rounds: int, work: Path) -> Iterator[Row]:
     """Nothing changed, and questions against the floor of starting Python with click and SQLite."""
     env = measure.environment(work / "cold0")
     nothing = measure.best(measure.pytrace("index", tree, "--quiet"), env, SHORT)
@@ -81,7 +81,7 @@ def warm(tree: str, jobs: int, work: Path) -> Iterator[Row]:
         yield Row(f"pytrace {' '.join(question)} / query floor", high / low, "x", bound, detail)
 
 
-def edited(tree: str, jobs: int, work: Path) -> Iterator[Row]:
+def edited(tree: str, jobs: int, rounds: int, work: Path) -> Iterator[Row]:
     """One C++ file edited, in a copy of the tree whose contents are in the fact cache."""
     copy = work / "tree"
     for top in (*TOPS, "version.txt"):
@@ -94,12 +94,12 @@ def edited(tree: str, jobs: int, work: Path) -> Iterator[Row]:
     command = measure.pytrace("index", str(copy), "--quiet", "--jobs", str(jobs))
     yield Row("second checkout, all contents known", measure.run(command, env).seconds, "s", 0, "")
     seconds = []
-    for n in range(LONG):
+    for n in range(rounds):
         path = copy / EDITED
         # A new function before all others: every line of the file moves.
         path.write_text(f"static int pytrace_benchmark_{n}(int x) {{ return x; }}\n" + path.read_text())
         seconds.append(measure.run(command, env).seconds)
-    yield Row("index, one C++ file edited", statistics.median(seconds), "s", 1.5, f"median of {LONG}, {EDITED}")
+    yield Row("index, one C++ file edited", statistics.median(seconds), "s", 1.5, f"median of {rounds}, {EDITED}")
 
 
 def main() -> int:
@@ -107,13 +107,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tree", nargs="?", default=os.environ.get("PYTORCH_SRC"))
     parser.add_argument("--jobs", type=int, default=default_jobs())
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
     tree = find_root(options.tree)
     missed = 0
     with tempfile.TemporaryDirectory(prefix="pytrace-bench-") as folder:
         for part in (cold, warm, edited):
-            for row in part(tree, options.jobs, Path(folder)):
+            for row in part(tree, options.jobs, options.rounds, Path(folder)):
                 good = not row.bound or row.value <= row.bound
                 missed += not good
                 bound = f"≤ {row.bound:g} {row.unit}" if row.bound else ""
