@@ -33,7 +33,7 @@ def command(ctx: click.Context, name: str, up: bool, paths: int, limit: int, fmt
     store = common.open_store(ctx)
     found = resolve.kernels(store, name)
     if not found.nodes:
-        asking.unknown(store, name, "kernel, function, functor or stub", resolve.CPP_KINDS)
+        asking.unknown(store, name, "kernel, function, functor or stub", resolve.CPP_KINDS, found.how)
     answer = kernel.answer(store, name, found, up=up, limit=limit, paths=paths)
     if fmt == "json":
         asking.emit_json(store, "pytrace/kernel/1", answer)

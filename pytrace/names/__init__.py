@@ -18,7 +18,7 @@ __all__ = ["KernelName", "Part", "Path", "Vendor", "read", "unit_of", "vendor_of
 def read(text: str) -> KernelName:
     """Take a kernel's name apart; never fails: what is no name at all comes back without parts.
 
-    >>> read("void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::MeanOps<float> > >(int)").name
+    >>> read("void at::native::reduce_kernel<512, 1, at::native::MeanOps<float> >(int)").name
     'at::native::reduce_kernel'
     >>> read("_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEEEEviT0_").arguments[1].name
     'at::native::FillFunctor'

@@ -69,6 +69,8 @@ class _Reader:
                 joined = True
                 continue
             if token in _ANONYMOUS:
+                if not joined:
+                    path.parts.clear()  # what stood in front was a return type
                 continue
             if token == "(":
                 self._skip("(")
@@ -143,5 +145,3 @@ class _Reader:
                 if not level:
                     return
         self.cut = True
-
-

@@ -11,18 +11,32 @@ import re
 
 from pytrace.names.parts import KernelName, Part, Path, unit_of
 
-#: <builtin-type>, and the letters after D.
-_BUILTIN = {
-    **dict(v="void", w="wchar_t", b="bool", c="char", a="char", h="char", s="short", t="short", i="int", j="int"),
-    **dict(l="long", m="long", x="long long", y="long long", n="__int128", o="__int128", f="float", d="double"),
-    **dict(e="long double", g="__float128", z="..."),
+
+def _table(text: str) -> dict[str, str]:
+    """``"v:void w:wchar_t"`` as a dictionary."""
+    return dict(entry.split(":", 1) for entry in text.split())
+
+
+#: <builtin-type>: only the kind matters here, so that signs and widths are left out.
+_BUILTIN = _table(
+    "v:void w:wchar_t b:bool c:char a:char h:char s:short t:short i:int j:int l:long m:long x:long y:long n:__int128"
+    " o:__int128 f:float d:double e:double g:__float128 z:..."
+)
+#: S followed by a letter: parts below std.
+_STANDARD = {
+    "t": "",
+    "a": "allocator",
+    "b": "basic_string",
+    "s": "string",
+    "i": "istream",
+    "o": "ostream",
+    "d": "iostream",
 }
-_STANDARD = {"t": [], "a": ["allocator"], "b": ["basic_string"], "s": ["string"], "i": ["istream"], "o": ["ostream"], "d": ["iostream"]}
-_OPERATORS = {
-    **dict(cl="()", ix="[]", pl="+", mi="-", ml="*", dv="/", rm="%", eq="==", ne="!=", lt="<", gt=">", le="<=", ge=">="),
-    **dict(aS="=", pL="+=", mI="-=", mL="*=", dV="/=", ls="<<", rs=">>", an="&", eo="^", nt="!", aa="&&", oo="||"),
-    **dict(pp="++", mm="--", pt="->", de="*", ad="&", nw="new", dl="delete", na="new[]", da="delete[]", co="~"),
-}
+#: <operator-name>, those that a kernel or functor may have.
+_OPERATORS = _table(
+    "cl:() ix:[] pl:+ mi:- ml:* dv:/ rm:% eq:== ne:!= lt:< gt:> le:<= ge:>= aS:= pL:+= mI:-= mL:*= dV:/= ls:<< rs:>>"
+    " an:& or:| eo:^ nt:! aa:&& oo:|| pp:++ mm:-- pt:-> de:* ad:& nw:new dl:delete na:new[] da:delete[] co:~"
+)
 _QUALIFIERS = "rVK"
 _MOST_DEPTH = 150
 
@@ -208,7 +222,7 @@ class _Reader:
         letter = self._peek()
         if letter and letter in _STANDARD:
             self.at += 1
-            path = Path([Part("std"), *map(Part, _STANDARD[letter])])
+            path = Path([Part("std"), *([Part(_STANDARD[letter])] if _STANDARD[letter] else [])])
             if letter == "t":
                 self._unqualified(path)
                 self.known.append(Path(list(path.parts)))

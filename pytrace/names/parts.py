@@ -24,7 +24,7 @@ class Part:
 
 @dataclass
 class Path:
-    """A qualified name: ``at::native::ReduceOp<…>``. An anonymous namespace is no part; a lambda is one: ``{lambda}``."""
+    """A qualified name: ``at::native::ReduceOp<…>``. Anonymous namespaces are no parts; a lambda is ``{lambda}``."""
 
     parts: list[Part] = field(default_factory=list)
 

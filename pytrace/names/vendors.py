@@ -44,30 +44,70 @@ _ROWS: tuple[tuple[str, str, str, str], ...] = (
     (r"triton_", "Triton, by Inductor", "code that torch.compile wrote at run time", ""),
     (r"fused_\w+_\d{6,}$", "NNC or NVFuser", "code that TorchScript's fuser wrote at run time", ""),
     # cuDNN's convolutions: direction in the name (fprop, dgrad, wgrad), xmma and CUTLASS builds included
-    (r".*(?:cudnn|xmma|implicit_gemm|cutlass_tensorop\w*).*wgrad|.*(?:cudnn|xmma).*Wgrad", "cuDNN", "gradient of a convolution by its weight", _FILTER),
-    (r".*(?:cudnn|xmma|implicit_gemm|cutlass_tensorop\w*).*dgrad|.*(?:cudnn|xmma).*Dgrad", "cuDNN", "gradient of a convolution by its input", _DATA),
+    (
+        r".*(?:cudnn|xmma|implicit_gemm|cutlass_tensorop\w*).*wgrad|.*(?:cudnn|xmma).*Wgrad",
+        "cuDNN",
+        "gradient of a convolution by its weight",
+        _FILTER,
+    ),
+    (
+        r".*(?:cudnn|xmma|implicit_gemm|cutlass_tensorop\w*).*dgrad|.*(?:cudnn|xmma).*Dgrad",
+        "cuDNN",
+        "gradient of a convolution by its input",
+        _DATA,
+    ),
     (r".*(?:cudnn|xmma|implicit_gemm|cutlass_tensorop\w*).*fprop", "cuDNN", "convolution", _FORWARD),
     (r"(?:void )?wgrad_alg\d|(?:void )?dgrad_\w*engine", "cuDNN", "gradient of a convolution", _CONVOLUTION),
     (r".*implicit_convolve_sgemm|.*precomputed_convolve|.*explicit_convolve", "cuDNN", "convolution", _CONVOLUTION),
-    (r".*cudnn::.*(?:bn_fw|BatchNorm\w*Forward)|.*cudnn_bn_fw", "cuDNN", "batch normalisation", rf"cudnnBatchNormalizationForward\w*|{_PLAN}"),
-    (r".*cudnn::.*bn_bw|.*cudnn_bn_bw", "cuDNN", "backward of batch normalisation", rf"cudnnBatchNormalizationBackward\w*|{_PLAN}"),
+    (
+        r".*cudnn::.*(?:bn_fw|BatchNorm\w*Forward)|.*cudnn_bn_fw",
+        "cuDNN",
+        "batch normalisation",
+        rf"cudnnBatchNormalizationForward\w*|{_PLAN}",
+    ),
+    (
+        r".*cudnn::.*bn_bw|.*cudnn_bn_bw",
+        "cuDNN",
+        "backward of batch normalisation",
+        rf"cudnnBatchNormalizationBackward\w*|{_PLAN}",
+    ),
     (r".*cudnn::.*pooling_fw|.*cudnn::.*[Pp]ool", "cuDNN", "pooling", r"cudnnPooling\w*"),
-    (r".*(?:RNN_block|LSTM_elementWise|GRU_elementWise|cudnn::rnn|persistRNN)", "cuDNN", "a recurrent network", r"cudnnRNN(?:Forward|Backward)\w*"),
+    (
+        r".*(?:RNN_block|LSTM_elementWise|GRU_elementWise|cudnn::rnn|persistRNN)",
+        "cuDNN",
+        "a recurrent network",
+        r"cudnnRNN(?:Forward|Backward)\w*",
+    ),
     (r".*cudnn::.*(?:ctc|CTC)", "cuDNN", "CTC loss", r"cudnnCTCLoss\w*"),
     (r"(?:void )?fft2d_[rc]2[rc]_\d+x\d+|.*flip_filter", "cuDNN", "convolution by FFT", _CONVOLUTION),
     (r".*cudnn", "cuDNN", "convolution or its preparation", _CONVOLUTION),
     # cuFFT
-    (r"(?:void )?(?:regular_fft|vector_fft|composite_\w*fft|multi_bluestein|.*cufft)", "cuFFT", "Fourier transform", r"cufftXtExec\w*|cufftExec\w*"),
+    (
+        r"(?:void )?(?:regular_fft|vector_fft|composite_\w*fft|multi_bluestein|.*cufft)",
+        "cuFFT",
+        "Fourier transform",
+        r"cufftXtExec\w*|cufftExec\w*",
+    ),
     # cuSPARSE, cuSOLVER, MAGMA, before the products that they also name
     (r".*cusparseLt", "cuSPARSELt", "structured sparse product", r"cusparseLtMatmul\w*"),
     (r".*cusparse(?!\w*Gemm)", "cuSPARSE", "sparse linear algebra", r"cusparse(?:Sp|SDDMM|X|[SDCZ])\w*"),
-    (r".*cusolver|(?:void )?(?:getrf|potrf|geqrf|syevj|gesvdj|batch_symmetric_eig)\w*", "cuSOLVER", "linear algebra", r"cusolverDn\w+"),
+    (
+        r".*cusolver|(?:void )?(?:getrf|potrf|geqrf|syevj|gesvdj|batch_symmetric_eig)\w*",
+        "cuSOLVER",
+        "linear algebra",
+        r"cusolverDn\w+",
+    ),
     (r"(?:void )?magma_\w*gemm\w*_kernel", "cuBLAS", "matrix product", _GEMM),
     (r"(?:void )?(?:magma_|\w+_kernel_batched_magma)", "MAGMA", "linear algebra", r"magma_\w+"),
     # cuBLAS and cuBLASLt: <architecture>_<type>gemm_<tile>_<transposition>; gemv and split-k helpers
     (rf".*(?:{_ARCHITECTURE}|cutlass)\w*_?(?:xmma_)?\w*gemm\w*", "cuBLAS or cuBLASLt", "matrix product", _GEMM),
     (r"nvjet_", "cuBLASLt", "matrix product", _GEMM),
-    (r".*(?:splitKreduce_kernel|epilogue::impl::globalKernel|cublasLt::)", "cuBLAS or cuBLASLt", "the end of a split matrix product", _GEMM),
+    (
+        r".*(?:splitKreduce_kernel|epilogue::impl::globalKernel|cublasLt::)",
+        "cuBLAS or cuBLASLt",
+        "the end of a split matrix product",
+        _GEMM,
+    ),
     (r".*(?:gemv\w*|gemvx::kernel)", "cuBLAS", "matrix-vector product", _GEMM_SMALL),
     (r".*(?:\bgemm\w+_kernel|[sdhcz]gemm_\w+|gemm_kernel\w*)", "cuBLAS", "matrix product", _GEMM),
     (r".*(?:\bdot_kernel|reduce_1Block_kernel)", "cuBLAS", "dot product", _DOT),
@@ -77,12 +117,37 @@ _ROWS: tuple[tuple[str, str, str, str], ...] = (
     (r"Cijk_", "rocBLAS or hipBLASLt (Tensile)", "matrix product", _GEMM),
     (r"(?:miopen|MIOpen|gridwise_convolution|naive_conv_)", "MIOpen", "convolution", r"miopenConvolution\w+"),
     # CUB and Thrust, with the namespace that PyTorch or the toolkit wraps around them
-    (r"(?:void )?(?:\w+::)*(?:cub|CUB_\w+)::(?:\w+::)*DeviceRadixSort", "CUB", "radix sort", r"(?:\w+::)*cub::DeviceRadixSort::\w+"),
-    (r"(?:void )?(?:\w+::)*(?:cub|CUB_\w+)::(?:\w+::)*DeviceSegmentedRadixSort", "CUB", "segmented sort", r"(?:\w+::)*cub::DeviceSegmentedRadixSort::\w+"),
+    (
+        r"(?:void )?(?:\w+::)*(?:cub|CUB_\w+)::(?:\w+::)*DeviceRadixSort",
+        "CUB",
+        "radix sort",
+        r"(?:\w+::)*cub::DeviceRadixSort::\w+",
+    ),
+    (
+        r"(?:void )?(?:\w+::)*(?:cub|CUB_\w+)::(?:\w+::)*DeviceSegmentedRadixSort",
+        "CUB",
+        "segmented sort",
+        r"(?:\w+::)*cub::DeviceSegmentedRadixSort::\w+",
+    ),
     (r"(?:void )?(?:\w+::)*(?:cub|CUB_\w+)::(?:\w+::)*DeviceScan", "CUB", "scan", r"(?:\w+::)*cub::DeviceScan::\w+"),
-    (r"(?:void )?(?:\w+::)*(?:cub|CUB_\w+)::(?:\w+::)*DeviceReduceByKey", "CUB", "reduction by key", r"(?:\w+::)*cub::DeviceReduce::ReduceByKey"),
-    (r"(?:void )?(?:\w+::)*(?:cub|CUB_\w+)::(?:\w+::)*Device(?:Reduce|SegmentedReduce)", "CUB", "reduction", r"(?:\w+::)*cub::Device(?:Segmented)?Reduce::\w+"),
-    (r"(?:void )?(?:\w+::)*(?:cub|CUB_\w+)::(?:\w+::)*DeviceSelect", "CUB", "selection", r"(?:\w+::)*cub::DeviceSelect::\w+"),
+    (
+        r"(?:void )?(?:\w+::)*(?:cub|CUB_\w+)::(?:\w+::)*DeviceReduceByKey",
+        "CUB",
+        "reduction by key",
+        r"(?:\w+::)*cub::DeviceReduce::ReduceByKey",
+    ),
+    (
+        r"(?:void )?(?:\w+::)*(?:cub|CUB_\w+)::(?:\w+::)*Device(?:Reduce|SegmentedReduce)",
+        "CUB",
+        "reduction",
+        r"(?:\w+::)*cub::Device(?:Segmented)?Reduce::\w+",
+    ),
+    (
+        r"(?:void )?(?:\w+::)*(?:cub|CUB_\w+)::(?:\w+::)*DeviceSelect",
+        "CUB",
+        "selection",
+        r"(?:\w+::)*cub::DeviceSelect::\w+",
+    ),
     (r"(?:void )?(?:\w+::)*(?:cub|CUB_\w+)::", "CUB", "a primitive", r"(?:\w+::)*cub::Device\w+::\w+"),
     (r"(?:void )?thrust::.*merge_sort|(?:void )?thrust::.*[Ss]ort", "Thrust", "sort", r"thrust::(?:stable_)?sort\w*"),
     (r"(?:void )?(?:\w+::)*thrust::", "Thrust", "an algorithm", r"thrust::\w+"),
@@ -91,7 +156,10 @@ _ROWS: tuple[tuple[str, str, str, str], ...] = (
 )
 _VENDORS = tuple((re.compile(pattern), Vendor(library, what, entry)) for pattern, library, what, entry in _ROWS)
 #: A name of the tree itself, which may hold a vendor's name among its template arguments.
-_OWN = re.compile(r"(?:void |std::enable_if\S* |\S+>::type )?(?:at|c10|torch|caffe2|pytorch_flash|PyTorchMemEffAttention)::|fmha_cutlass")
+_OWN = re.compile(
+    r"(?:void |std::enable_if\S* |\S+>::type )?"
+    r"(?:at|c10|torch|caffe2|pytorch_flash|PyTorchMemEffAttention)::|fmha_cutlass"
+)
 
 
 def vendor_of(text: str) -> Vendor | None:

@@ -49,7 +49,10 @@ def answer(
     if not up:
         return result
     climb = Climb(store, nodes)
-    reached, overloads = _families(store, _operators(store, climb))
+    above = operators_above(store, climb)
+    if found.only is not None:
+        above = [entry for entry in above if entry[0].id in found.only]
+    reached, overloads = _families(store, above)
     bases = sorted({node.bare.rstrip("_") for node, _ in reached})
     result.operators = len(reached)
     result.generic = len(bases) > GENERIC
@@ -66,7 +69,7 @@ def answer(
     return result
 
 
-def _operators(store: Store, climb: Climb) -> list[tuple[Node, Node]]:
+def operators_above(store: Store, climb: Climb) -> list[tuple[Node, Node]]:
     """(operator, the end of the climb it stands for): itself, or the formula that makes it its backward."""
     found: dict[int, tuple[Node, Node]] = {}
     ends = [climb.nodes[i] for i in climb.ends]

@@ -90,3 +90,39 @@ def paths_like(store: Store, tail: str, limit: int) -> list[str]:
     """Indexed files whose path is ``tail`` or ends in ``/tail``."""
     sql = "SELECT path FROM file WHERE path = ? OR path LIKE ? ESCAPE '\\' ORDER BY length(path), path LIMIT ?"
     return [row[0] for row in store.db.execute(sql, (tail, _like("/" + tail)[:-1], limit))]
+
+
+def members(store: Store, owner: str) -> list[Node]:
+    """The methods of a C++ class, by its qualified name."""
+    low, high = f"{owner}::", f"{owner}:;"  # `;` follows `:`
+    sql = "SELECT id FROM node WHERE kind = 'function' AND name >= ? AND name < ? ORDER BY id"
+    ids = [row[0] for row in store.db.execute(sql, (low, high))]
+    return list(store.nodes(ids).values())
+
+
+def paths_beginning(store: Store, stem: str) -> list[str]:
+    """C++ and CUDA files whose own name begins with ``stem``; those that are called just so when there are any."""
+    sql = "SELECT path FROM file WHERE kind = 'cpp' AND path LIKE ? ESCAPE '\\' ORDER BY path"
+    paths = [row[0] for row in store.db.execute(sql, (_like(f"/{stem}"),))]
+    own = [p for p in paths if p.rpartition("/")[2].startswith(stem)]
+    exact = [p for p in own if p.rpartition("/")[2].partition(".")[0] == stem and p.endswith(".cu")]
+    return exact or [p for p in own if p.endswith(".cu")] or own
+
+
+def in_file(store: Store, path: str, kinds: Sequence[str]) -> list[Node]:
+    """Nodes of these kinds that stand in a file, by line."""
+    sql = f"SELECT n.id FROM node n JOIN file f ON f.id = n.file WHERE f.path = ?{_kinds(kinds)} ORDER BY n.line, n.id"
+    nodes = store.nodes(
+        ids := [row[0] for row in store.db.execute(sql.replace(" kind IN", " n.kind IN"), (path, *kinds))]
+    )
+    return [nodes[i] for i in ids]
+
+
+def launching(store: Store, path: str) -> list[Node]:
+    """Functions of a file that are registered for a stub: what a file of device code offers."""
+    sql = (
+        "SELECT DISTINCT n.id FROM node n JOIN file f ON f.id = n.file JOIN edge e ON e.dst = n.id"
+        " WHERE f.path = ? AND e.kind = 'registers' ORDER BY n.line, n.id"
+    )
+    nodes = store.nodes(ids := [row[0] for row in store.db.execute(sql, (path,))])
+    return [nodes[i] for i in ids]

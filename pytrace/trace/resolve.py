@@ -23,11 +23,15 @@ _LEAST_ALIKE = 5
 
 
 class Found(NamedTuple):
-    """Nodes, how the text was understood, and names that also fit but were not taken."""
+    """Nodes, how the text was understood, and names that also fit but were not taken.
+
+    ``only``, when it is not None, names the operators that the text leaves of all those above the nodes.
+    """
 
     nodes: list[Node]
     how: str = ""
     others: tuple[str, ...] = ()
+    only: frozenset[int] | None = None
 
 
 def operators(store: Store, text: str) -> Found:
@@ -164,22 +168,6 @@ def kernels(store: Store, text: str) -> Found:
     """What ``pytrace kernel`` is asked about. For a generic kernel printed with its template arguments, the functor
     or host function in them answers instead: it is what tells the operator.
     """
-    found = cpp_nodes(store, text)
-    inner = spelling.template_names(text)
-    if not inner:
-        return found
-    drivers = {n.bare for n in found.nodes}
-    for name in inner:
-        last = name.rpartition("::")[2]
-        made_for = [n for n in store.bare(last, NodeKind.FUNCTOR) if n.name == name or n.name.endswith(f"::{last}")]
-        if not made_for:
-            functions = store.bare(last, NodeKind.FUNCTION)
-            # A lambda's name holds the function around it; the launcher's own inner functions are no answer.
-            made_for = [n for n in functions if n.name.endswith(name) and _owns_functor(store, n)]
-        if made_for and last not in drivers:
-            return Found(made_for, f"read as {made_for[0].name}, which {spelling.cpp_name(text)} was made for")
-    return found
+    from pytrace.trace import profiled
 
-
-def _owns_functor(store: Store, node: Node) -> bool:
-    return bool(store.edges_from(node.id, EdgeKind.INSTANTIATES))
+    return profiled.find(store, text) or cpp_nodes(store, text)
