@@ -1,0 +1,62 @@
+"""Whose entry point a name is."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytrace.link.libraries import vendor_of
+
+
+@pytest.mark.parametrize(
+    ("name", "vendor"),
+    [
+        ("cublasSgemm", "cuBLAS"),
+        ("cublasGemmEx", "cuBLAS"),
+        ("cublasLtMatmul", "cuBLASLt"),
+        ("cudnnRNNForward", "cuDNN"),
+        ("cudnn_frontend::OperationBuilder", "cuDNN"),
+        ("cusparseSpMM", "cuSPARSE"),
+        ("cusparseLtMatmul", "cuSPARSELt"),
+        ("cusolverDnDpotrf", "cuSOLVER"),
+        ("cufftExecC2C", "cuFFT"),
+        ("curand_uniform", "cuRAND"),
+        ("hipblasSgemm", "hip libraries"),
+        ("rocblas_sgemm", "ROCm libraries"),
+        ("miopenRNNForwardTraining", "MIOpen"),
+        ("magma_dgetrf_batched", "MAGMA"),
+        ("ncclAllReduce", "NCCL"),
+        ("ideep::matmul_forward::compute", "oneDNN"),
+        ("dnnl::stream", "oneDNN"),
+        ("dnnl_sgemm", "oneDNN"),
+        ("mkl_sparse_d_mv", "MKL"),
+        ("DftiComputeForward", "MKL"),
+        ("vsSin", "MKL VML"),
+        ("vmdExp", "MKL VML"),
+        ("cblas_sgemm", "BLAS"),
+        ("sgemm_", "BLAS"),
+        ("ddot_", "BLAS"),
+        ("dgetrf_", "LAPACK"),
+        ("zgeev_", "LAPACK"),
+        ("fbgemm::fbgemmPacked", "FBGEMM"),
+        ("xnn_create_convolution2d_nhwc_f32", "XNNPACK"),
+        ("pytorch_qnnp_create_add_nc_q8", "QNNPACK"),
+        ("cub::DeviceReduce::Sum", "CUB"),
+        ("thrust::sort", "Thrust"),
+        ("pocketfft::c2c", "PocketFFT"),
+        ("Sleef_sinf8_u10", "SLEEF"),
+        ("nvrtcCompileProgram", "NVRTC"),
+        ("::cublasSgemm", "cuBLAS"),
+        # names that only look like it
+        ("cublas", ""),
+        ("cudnn_is_acceptable", ""),
+        ("vsize", ""),
+        ("my_sgemm_", ""),
+        ("at::cub", ""),
+        ("add_", ""),
+        ("copy_", ""),
+        ("sum", ""),
+        ("", ""),
+    ],
+)
+def test_vendor_of(name: str, vendor: str) -> None:
+    assert vendor_of(name) == vendor
