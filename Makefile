@@ -9,7 +9,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test check format lint types unit real bench wheel clean
+.PHONY: compiled run test check format lint types unit real bench wheel clean
 
 # pyproject.toml decides what is installed; a changed one installs again.
 $(VENV)/.ready: pyproject.toml
@@ -17,7 +17,12 @@ $(VENV)/.ready: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	touch $@
 
-run: $(VENV)/.ready
+# Byte code for the sources as they are: pip does this for a wheel, but not for a checkout, and where the environment
+# says PYTHONDONTWRITEBYTECODE every question would compile all modules that it imports.
+compiled: $(VENV)/.ready
+	@$(BIN)/python -m compileall -q pytrace
+
+run: compiled
 	@if [ -n "$$PYTORCH_SRC" ]; then tree="$$PYTORCH_SRC"; from="PYTORCH_SRC"; \
 	else tree=$$($(BIN)/python -c 'from pytrace.checkout import fetched_trees; print(*fetched_trees()[:1])'); \
 	  from="fetched before"; \
@@ -47,7 +52,7 @@ real: $(VENV)/.ready
 	@if [ -n "$$PYTORCH_SRC" ]; then $(BIN)/python -m pytest tests/real $(ARGS); \
 	else echo "*** THE REAL-TREE STAGE WAS SKIPPED: PYTORCH_SRC names no tree. ***" >&2; fi
 
-bench: $(VENV)/.ready
+bench: compiled
 	$(BIN)/python benchmarks/run.py $(ARGS)
 
 # A wheel, installed alone in an empty environment, must work from any folder.

@@ -9,6 +9,7 @@ TREE defaults to PYTORCH_SRC. Nothing is written there: the edit is made in a co
 from __future__ import annotations
 
 import argparse
+import compileall
 import os
 import shutil
 import statistics
@@ -111,6 +112,8 @@ def main() -> int:
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
     tree = find_root(options.tree)
+    # As an installed pytrace has it: byte code of all modules, even where PYTHONDONTWRITEBYTECODE is set.
+    compileall.compile_dir(str(measure.CHECKOUT / "pytrace"), quiet=1)
     missed = 0
     with tempfile.TemporaryDirectory(prefix="pytrace-bench-") as folder:
         for part in (cold, warm, edited):
