@@ -1,0 +1,130 @@
+"""Calls through template parameters: what a parameter stands for is told where the template is used."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytrace.link.templates import parameter_names
+from tests.link.small import edges, linked
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("typename T", ("T",)),
+        ("class A, typename B = int", ("A", "B")),
+        ("int N = 2, bool flag", ("N", "flag")),
+        ("typename... Args", ("Args",)),
+        ("template <typename> class K, typename T", ("K", "T")),
+        ("template <typename, int> typename K", ("K",)),
+        ("char const* name", ("name",)),
+        ("typename F, F* f", ("F", "f")),
+        ("", ()),
+    ],
+)
+def test_parameter_names(text: str, names: tuple[str, ...]) -> None:
+    assert parameter_names(text) == names
+
+
+SORTERS = """struct Quick { void sort() {} static void all() {} void operator()(int a) {} };
+struct Stable { void sort() {} static void all() {} void operator()(int a) {} };
+template <typename T> struct Made { Made(int a) {} static void all() {} };
+void plain(int a) {}
+__global__ void kernel(int a) {}
+"""
+
+
+def reached(template: str, uses: str, stub: str = "") -> tuple[list[str], list[str]]:
+    """What the template may call, and what the function ``f`` that uses it calls, as qualified names."""
+    source = f"{stub}{SORTERS}{template}\nvoid f() {{\n{uses}\n}}\n"
+    graph = linked({"F.cu": f"namespace at::native {{\n{source}}}\n"})
+    short = {row[0]: row[2].removeprefix("at::native::") for row in graph.nodes}
+    found: list[set[str]] = []
+    for name in ("run", "f"):
+        rows = [e for e in graph.edges if short[e[0]].rpartition("::")[2] == name and e[4] == "template-argument"]
+        found.append({f"{e[2]} {short[e[1]]}{f' x{e[8]}' if e[8] > 1 else ''}" for e in rows})
+    return sorted(found[0]), sorted(found[1])
+
+
+@pytest.mark.parametrize(
+    ("template", "uses", "may", "certain"),
+    [
+        # a method of a parameter's type, deduced from the argument
+        (
+            "template <typename S> void run(S& s) { s.sort(); }",
+            "Quick q; run(q);",
+            ["may_call Quick::sort"],
+            ["calls Quick::sort"],
+        ),
+        (
+            "template <typename S> void run(S& s) { s.sort(); }",
+            "Quick q; Stable t; run(q); run(t);",
+            ["may_call Quick::sort x2", "may_call Stable::sort x2"],
+            ["calls Quick::sort", "calls Stable::sort"],
+        ),
+        # a static method of a parameter that is written
+        ("template <typename S> void run() { S::all(); }", "run<Quick>();",
+         ["may_call Quick::all"], ["calls Quick::all"]),
+        # an object of it
+        (
+            "template <typename S> void run() { S s; s.sort(); }",
+            "run<Quick>();",
+            ["may_call Quick::operator()", "may_call Quick::sort"],
+            ["calls Quick::operator()", "calls Quick::sort"],
+        ),
+        # a template as an argument
+        (
+            "template <template <typename> class K> void run() { K<int>::all(); }",
+            "run<Made>();",
+            ["may_call Made::all"],
+            ["calls Made::all"],
+        ),
+        # the parameter is called: a functor, a function, a kernel
+        ("template <typename F> void run(F f) { f(1); }", "run(Quick());",
+         ["may_call Quick::operator()"], ["calls Quick::operator()"]),
+        ("template <typename F> void run(F f) { f(1); }", "run(plain);", ["may_call plain"], ["calls plain"]),
+        ("template <typename F> void run(F f) { f(1); }", "run([](int a) {});", [], []),
+        # through another template
+        (
+            "template <typename S> void run() { S::all(); }\ntemplate <typename R> void through() { run<R>(); }",
+            "through<Quick>();",
+            ["may_call Quick::all"],
+            ["calls Quick::all"],
+        ),
+        # a class's parameter
+        (
+            "template <typename S> struct Box { void run() { S::all(); } };",
+            "Box<Quick> box; box.run();",
+            ["may_call Quick::all"],
+            ["calls Quick::all"],
+        ),
+        # a template that uses itself comes to an end
+        ("template <typename S> void run() { run<S>(); S::all(); }", "run<Quick>();",
+         ["may_call Quick::all"], ["calls Quick::all"]),
+        # nobody uses it
+        ("template <typename S> void run() { S::all(); }", "", [], []),
+        # not a parameter
+        ("template <typename S> void run() { T::all(); }", "run<Quick>();", [], []),
+    ],
+)  # fmt: skip
+def test_what_a_parameter_stands_for(template: str, uses: str, may: list[str], certain: list[str]) -> None:
+    assert reached(template, uses) == (may, certain)
+
+
+def test_a_stub_as_an_argument() -> None:
+    template = "template <typename Stub> void run(Stub& stub) { stub(kCPU, 1); }"
+    may, certain = reached(template, "run(a_stub);", "DECLARE_DISPATCH(fn, a_stub)\n")
+    assert may == ["uses_stub a_stub"]
+    assert certain == ["uses_stub a_stub"]
+
+
+def test_the_edge_of_the_user_stands_at_the_use() -> None:
+    graph = linked(
+        {
+            "F.cpp": "namespace at::native {\nstruct Q { static void all() {} };\n"
+            "template <typename S> void run() {\n  S::all();\n}\nvoid f() {\n  run<Q>();\n}\n}\n"
+        }
+    )
+    found = sorted((e[2], e[6]) for e in graph.edges if e[4] == "template-argument")
+    assert found == [("calls", 7), ("may_call", 4)]
+    assert "may_call all" in edges(graph, source="run")
