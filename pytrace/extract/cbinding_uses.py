@@ -9,6 +9,7 @@
 ``unnamed`` the same with a name that is computed (``type_name.c_str()``): name is the expression
 ``table``   ``THPUtils_addPyMethodDefs(methods, source)``: value is the table or the function that gives it
 ``module``  ``x = PyModule_Create(&def)``: value is the variable of the definition, owner that of the module
+``import``  ``x = PyImport_ImportModule("torch")``: name is the module's, owner the variable
 ==========  =================================================================================================
 
 The order of the calls that lead here is that of the C++ call graph; ``link/init_order.py`` joins both.
@@ -24,11 +25,11 @@ from pytrace.extract.cpp_text import close_of, split_top
 
 _CALL = re.compile(
     r"\b(?P<how>PyType_Ready|PyModule_Add(?:Object(?:Ref)?|Type)|PyModule_Create|set_module_attr"
-    r"|THPUtils_addPyMethodDefs)\s*\("
+    r"|PyImport_ImportModule|THPUtils_addPyMethodDefs)\s*\("
 )
 _NAMES = re.compile(r"[A-Za-z_][\w:]*")
 _STRING = re.compile(r'\s*"([\w.]+)"\s*$')
-_ASSIGNED = re.compile(r"([A-Za-z_]\w*)\s*=\s*$")
+_ASSIGNED = re.compile(r"([A-Za-z_]\w*)\s*(?:=\s*(?:\w+\()?|\()\s*$")
 #: What may stand around the variable that is put into a module: casts, the API's own words.
 _CASTS = frozenset(
     ("PyObject", "PyTypeObject", "reinterpret_cast", "static_cast", "const_cast", "std", "data", "std::data", "struct")
@@ -57,9 +58,14 @@ def _statement(text: str, found: re.Match[str]) -> Iterator[tuple[str, str, str,
         return
     if how == "PyType_Ready":
         yield "type", "", "", _variable(parts[0])
-    elif how == "PyModule_Create":
+    elif how in ("PyModule_Create", "PyImport_ImportModule"):
         assigned = _ASSIGNED.search(text, max(0, found.start() - 80), found.start())
-        yield "module", "", assigned[1] if assigned else "", _variable(parts[0])
+        variable = assigned[1] if assigned else ""
+        string = _STRING.match(parts[0])
+        if how == "PyModule_Create":
+            yield "module", "", variable, _variable(parts[0])
+        elif string and variable:
+            yield "import", string[1], variable, ""
     elif how == "PyModule_AddType" and len(parts) > 1:
         yield "type", "", _variable(parts[0]), _variable(parts[1])
     elif how == "THPUtils_addPyMethodDefs" and len(parts) > 1 and "*" not in parts[1].split("(")[0]:

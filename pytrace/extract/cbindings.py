@@ -259,10 +259,17 @@ _ANCHOR = re.compile(
     r'\.\s*(?P<how>def\w*)\(\s*(?://[^\n]*\s*)*"(?P<name>[\w.]+)"'
     # torch/csrc/utils/pybind.h and torch/csrc/utils/py_context_manager: classes of context managers
     r"|\b\w*class_\s*<|\benum_\s*<|\bpy_context_manager\w*\s*<|\bmodule_?::import\("
+    # the same module under another name, and the parameter of the next function
+    r"|\b(?:handle|reinterpret_borrow\s*<[\w:\s]+>)\(\s*(?P<held>\w+)\s*\)"
+    r"|\b(?P<created>PyModule_Create)\("
+    r"|\b(?:PyObject\s*\*|module_?\b\s*&?)\s*(?P<parameter>\w+)\s*[,)]"
 )
 _BEFORE = re.compile(r"(\w+)\s*$")
 _ASSIGNED = re.compile(r"(\w+)\s*(?:=\s*|\()(?:(?:py|pybind11)::)?$")
 _CLASS = re.compile(r'[^;{}"]*?>\s*(\w+)?\s*[({]\s*(\w+)(?:\.ptr\(\))?\s*,\s*"(\w+)"')
+#: ``py::class_<Module, Extra...> module)``: a parameter that is a class, whose name the caller knows.
+_CLASS_PARAMETER = re.compile(r"[^;{}\"()]*>\s*&*\s*(\w+)\s*[,)]")
+_MODULE_NAME = re.compile(r'PyModuleDef_HEAD_INIT\s*,[^"]{0,80}"([\w.]+)"')
 _IMPORTED = re.compile(r'module_?::import\(\s*"([\w.]+)"')
 _DEFINED_BY = re.compile(
     r"\s*,\s*&?\s*(?:(?:py|pybind11)::(?:cpp_function|overload_cast|init|call_guard)\b[^(]*\(\s*)*&?\s*([A-Za-z_][\w:]*)"
@@ -282,13 +289,20 @@ class _Pybind:
         self.chain = _ROOT_MODULE
 
     def read(self) -> Iterator[tuple[str, str, int, str, str]]:
-        """(owner, name, line, C++ function, how) of every definition."""
+        """(owner, name, line, C++ function, how) of every definition whose owner is known."""
         text = self.text
         for found in _ANCHOR.finditer(text):
             start = found.start()
             before = text[max(0, start - _NEAR) : start]
             if found["how"]:
                 yield from self._definition(found, before)
+            elif found["parameter"]:
+                self.owners.pop(found["parameter"], None)
+            elif found["held"] or found["created"]:
+                assigned = _ASSIGNED.search(before)
+                if assigned:
+                    module = self._created(start) if found["created"] else self.owners.get(found["held"])
+                    self.owners[assigned[1]] = module if module is not None else _ROOT_MODULE
             elif found[0].endswith("import("):
                 imported = _IMPORTED.match(text, start)
                 assigned = _ASSIGNED.search(before)
@@ -297,8 +311,15 @@ class _Pybind:
             else:
                 yield from self._class(found, before)
 
+    def _created(self, offset: int) -> str | None:
+        """The name of the module that is made here: that of the nearest ``PyModuleDef`` above."""
+        names = [m[1] for m in _MODULE_NAME.finditer(self.text, 0, offset)]
+        return names[-1] if names else None
+
     def _definition(self, found: re.Match[str], before: str) -> Iterator[tuple[str, str, int, str, str]]:
         receiver = _BEFORE.search(before)
+        if receiver and "//" in before[before.rfind("\n", 0, receiver.end(1)) + 1 :]:
+            receiver = None  # the last word of a comment in a chain
         how, name = found["how"], found["name"]
         if how == "def_submodule":
             parent = self.owners.get(receiver[1], _ROOT_MODULE) if receiver else _ROOT_MODULE
@@ -309,17 +330,24 @@ class _Pybind:
         # ``m.def(…).def(…)`` goes on with m, ``py::class_<…>(m, "X").def(…)`` with X.
         if receiver:
             self.chain = self.owners.get(receiver[1], _ROOT_MODULE)
+        if not self.chain:
+            return
         function = _DEFINED_BY.match(self.text, found.end())
         cpp = function[1] if function and function[1] not in ("py", "pybind11") else ""
         yield self.chain, name, self.file.line(found.start("name")), "" if cpp.startswith("py::") else cpp, how
 
     def _class(self, found: re.Match[str], before: str) -> Iterator[tuple[str, str, int, str, str]]:
         head = _CLASS.match(self.text, found.end())
+        assigned = _ASSIGNED.search(before)
         if head is None:
+            # The name is computed, or the class is a parameter: what is defined on it has no name that we know.
+            given = _CLASS_PARAMETER.match(self.text, found.end())
+            self.chain = ""
+            if given or assigned:
+                self.owners[given[1] if given else assigned[1]] = ""  # type: ignore[index]
             return
         owner = self.owners.get(head[2], _ROOT_MODULE)
         self.chain = f"{owner}.{head[3]}"
-        assigned = _ASSIGNED.search(before)
         for variable in (head[1], assigned[1] if assigned else None):
             if variable:
                 self.owners[variable] = self.chain
