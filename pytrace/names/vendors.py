@@ -21,13 +21,16 @@ class Vendor(NamedTuple):
 
 _GEMM = r"cublas(?:Lt)?(?:[SDCZH])?(?:gemm|Gemm|Matmul$)\w*"
 _GEMM_SMALL = r"cublas(?:Lt)?(?:[SDCZH])?(?:gem[mv]|Gemm|Matmul$)\w*"
-_DOT = r"cublas(?:[SDCZ])?(?:dot|Dot)\w*"
+#: A product with one row or column is computed by the kernels of the dot product.
+_DOT = rf"cublas(?:[SDCZ])?(?:dot|Dot)\w*|{_GEMM_SMALL}"
 #: cuDNN 8 and later execute a plan of the graph API, whatever the operation is.
 _PLAN = r"cudnnBackendExecute"
 _FORWARD = rf"cudnnConvolution(?:BiasActivation)?Forward|{_PLAN}"
 _DATA = rf"cudnnConvolutionBackwardData|{_PLAN}"
 _FILTER = rf"cudnnConvolutionBackwardFilter|{_PLAN}"
 _CONVOLUTION = rf"cudnnConvolution(?:(?:BiasActivation)?Forward|Backward(?:Data|Filter))|{_PLAN}"
+#: cuDNN computes convolutions with cuBLAS's kernels of matrix products as well: their names do not tell which.
+_PRODUCT = rf"{_GEMM}|{_CONVOLUTION}"
 _ARCHITECTURE = r"(?:maxwell|pascal|volta|turing|ampere|ada|hopper|blackwell|sm\d+)"
 
 #: (pattern of the whole text, library, what it does, entry points). First match wins: the special before the general.
@@ -100,7 +103,12 @@ _ROWS: tuple[tuple[str, str, str, str], ...] = (
     (r"(?:void )?magma_\w*gemm\w*_kernel", "cuBLAS", "matrix product", _GEMM),
     (r"(?:void )?(?:magma_|\w+_kernel_batched_magma)", "MAGMA", "linear algebra", r"magma_\w+"),
     # cuBLAS and cuBLASLt: <architecture>_<type>gemm_<tile>_<transposition>; gemv and split-k helpers
-    (rf".*(?:{_ARCHITECTURE}|cutlass)\w*_?(?:xmma_)?\w*gemm\w*", "cuBLAS or cuBLASLt", "matrix product", _GEMM),
+    (
+        rf".*(?:{_ARCHITECTURE}|cutlass)\w*_?(?:xmma_)?\w*gemm\w*",
+        "cuBLAS or cuBLASLt, perhaps by cuDNN",
+        "matrix product",
+        _PRODUCT,
+    ),
     (r"nvjet_", "cuBLASLt", "matrix product", _GEMM),
     (
         r".*(?:splitKreduce_kernel|epilogue::impl::globalKernel|cublasLt::)",
@@ -109,7 +117,7 @@ _ROWS: tuple[tuple[str, str, str, str], ...] = (
         _GEMM,
     ),
     (r".*(?:gemv\w*|gemvx::kernel)", "cuBLAS", "matrix-vector product", _GEMM_SMALL),
-    (r".*(?:\bgemm\w+_kernel|[sdhcz]gemm_\w+|gemm_kernel\w*)", "cuBLAS", "matrix product", _GEMM),
+    (r".*(?:\bgemm\w+_kernel|[sdhcz]gemm_\w+|gemm_kernel\w*)", "cuBLAS, perhaps by cuDNN", "matrix product", _PRODUCT),
     (r".*(?:\bdot_kernel|reduce_1Block_kernel)", "cuBLAS", "dot product", _DOT),
     (r".*(?:\btrsm|trsm_kernel)", "cuBLAS", "triangular solve", r"cublas(?:[SDCZ])?trsm\w*"),
     (r".*\bscal_kernel.*cublas|.*cublas", "cuBLAS", "dense linear algebra", _GEMM_SMALL),
@@ -166,7 +174,7 @@ def vendor_of(text: str) -> Vendor | None:
     """The library whose kernel this is, None for a kernel of the tree or of nobody known.
 
     >>> vendor_of("ampere_sgemm_64x64_tn").library
-    'cuBLAS or cuBLASLt'
+    'cuBLAS or cuBLASLt, perhaps by cuDNN'
     """
     text = text.strip().strip("`'\"").strip()
     if _OWN.match(text) or text.startswith(("_ZN2at", "_ZN3c10", "_ZN5torch")):

@@ -55,7 +55,7 @@ def answer(
     reached, overloads = _families(store, above)
     bases = sorted({node.bare.rstrip("_") for node, _ in reached})
     result.operators = len(reached)
-    result.generic = len(bases) > GENERIC
+    result.generic = len(bases) > GENERIC and not all(n.kind == NodeKind.LIBRARY for n in nodes)
     if result.generic:
         result.bases = bases
         result.functors = _functors(store, climb)

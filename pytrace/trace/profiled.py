@@ -26,6 +26,10 @@ _GENERIC = 25
 _FUNCTOR = re.compile(r"\w*(?:Functors?\w*|[a-z]Ops?|Epilogue|_functor\w*|_op)$")
 #: nvcc names a lambda of a host function by the function and a number: <crt/host_defines.h>, extended lambdas.
 _NVCC_LAMBDA = "__nv_dl_tag"
+#: Sources that nvcc or hipcc compiles, and headers that only they include.
+_GPU_FILE = re.compile(r"\.cuh?$|\.hip$|/(?:cuda|cudnn|hip|miopen)/")
+#: The rest of a name that was cut in front, inside nvcc's name of a lambda: ``…&at::native::foo, 4u>, …``.
+_CUT_IN_FRONT = re.compile(r"(?:…|\.\.\.)?\s*&((?:\(anonymous namespace\)::|\w+::)*\w+), \d+u>")
 _MOST_IN_FILE = 12
 
 
@@ -54,11 +58,17 @@ def find(store: Store, text: str) -> Found | None:
 
     An answer without nodes says why in ``how``.
     """
+    front = _CUT_IN_FRONT.match(text.strip("`'\" "))
+    if front:
+        function = front.group(1).replace("(anonymous namespace)::", "")
+        nodes = _nodes(store, function, True, ())
+        how = f"the name is cut in front; it is made for a lambda in {function}"
+        return Found(nodes, how) if nodes else Found([], f"{how}, which is not in this tree.")
     name = read(text)
     if name.dialect == "plain" and (not vendor_of(text) or cpp_nodes(store, text).nodes):
         return None
     head = _head(store, name)
-    vendor = None if head else vendor_of(text)
+    vendor = None if any(n.name == name.name for n in head) else vendor_of(text)
     if vendor is not None:
         return _vendor(store, vendor)
     if not name.name or name.name in ("at", "at::native") or (name.cut and not head):
@@ -71,32 +81,44 @@ def find(store: Store, text: str) -> Found | None:
 
 def _told_apart(store: Store, name: KernelName, head: list[Node], inner: list[tuple[str, bool]]) -> Found | None:
     """The answer for a kernel with functors or host functions among its template arguments."""
-    known: list[_Identity] = []
-    lost: list[str] = []
-    for inner_name, is_host in inner:
-        nodes = _nodes(store, inner_name, is_host, name.units)
-        if nodes:
-            known.append(_Identity(inner_name, nodes, _operators(store, nodes)))
-        elif inner_name.rpartition("::")[2] == name.last and name.cut:
-            lost.append(f"{inner_name}…")
-        elif is_host or _FUNCTOR.match(inner_name.rpartition("::")[2]):
-            lost.append(inner_name)
-    whole = _Identity(name.name, head, _operators(store, head)) if head else None
-    telling = [identity for identity in known if identity.tells]
-    if whole and whole.tells:
-        telling = [identity for identity in telling if not identity.ambiguous]
-    if not telling:
-        if lost:
-            return Found([], _drift(store, name, head, lost))
+    known = _gathered(store, name, inner)
+    whole = _Identity(name.name, head, _operators(store, head) if head else {})
+    telling = [part for part in known if part.tells and not (whole.tells and part.ambiguous)]
+    best = min(telling, key=lambda part: len(part.operators), default=None)
+    lost = [part for part in known if not part.nodes]
+    # What stands inside another comes after it: a wrapper around something unknown tells nothing.
+    if lost and (best is None or known.index(lost[-1]) > known.index(best)):
+        return Found([], _drift(store, name, head, [part.name for part in lost]))
+    if best is None:
         return Found(head, _read_as(name, name.name)) if head else None
-    best = min(telling, key=lambda identity: len(identity.operators))
     shared = set(best.operators)
-    for other in [*telling, *([whole] if whole and whole.tells else [])]:
+    for other in [*telling, *([whole] if whole.tells else [])]:
         shared = shared & other.operators.keys() or shared
-    how = f"read as {best.name}, which {_place(name.name, head)} was made for"
+    around = head or store.named(name.name, NodeKind.FUNCTION)
+    how = f"read as {best.name}, which {_place(name.name, around)} was made for"
     if lost:
-        how += f"; {', '.join(lost)} is not in this tree: the name is from another version"
+        how += f"; {', '.join(part.name for part in lost)} is not in this tree: the name is from another version"
     return Found(best.nodes, how, (), frozenset(shared))
+
+
+def _gathered(store: Store, name: KernelName, inner: list[tuple[str, bool]]) -> list[_Identity]:
+    """What is known of each part; one without nodes is not in the tree, though its name is that of a functor."""
+    parts: list[_Identity] = []
+    for inner_name, is_host in inner:
+        found = {inner_name: _nodes(store, inner_name, is_host, name.units)}
+        half = name.cut and _tail(inner_name) == name.last
+        if half and not found[inner_name]:
+            found = _beginning(store, inner_name) or {f"{inner_name}…": []}
+        for full, nodes in found.items():
+            if nodes or half or is_host or _FUNCTOR.match(_tail(full)):
+                parts.append(_Identity(full, nodes, _operators(store, nodes) if nodes else {}))
+    return parts
+
+
+def _beginning(store: Store, start: str) -> dict[str, list[Node]]:
+    """The functors whose names begin like this, when they are one."""
+    names = {n.name for n in store.all_nodes(NodeKind.FUNCTOR) if n.name.startswith(start) and "{" not in n.name}
+    return {name: _nodes(store, name, False, ()) for name in names} if len(names) == 1 else {}
 
 
 def _read_as(name: KernelName, what: str) -> str:
@@ -134,22 +156,30 @@ def _identity(path: Path) -> tuple[str, bool] | None:
 def _nodes(store: Store, name: str, is_host: bool, units: Iterable[str]) -> list[Node]:
     """Nodes of a functor (itself, and its methods, which whoever makes it reaches) or of a host function."""
     if is_host:
-        return _in_units(store.named(name, NodeKind.FUNCTION), units) or _same_tail(store, name)
+        return _for_gpu(_in_units(store.named(name, NodeKind.FUNCTION) or _same_tail(store, name), units))
     bare = name.rpartition("::")[2]
     nodes = store.named(name, NodeKind.FUNCTOR) or [
         n for n in store.bare(bare, NodeKind.FUNCTOR) if _tail(n.name) == bare
     ]
     owner = nodes[0].name if nodes else name
-    return nodes + lookup.members(store, owner)
+    return nodes + lookup.methods(store, owner)
 
 
 def _same_tail(store: Store, name: str) -> list[Node]:
-    """Functions whose name ends like this one, in another namespace: a class and its method count as one."""
+    """Functions of this name in another namespace; a class in front of a method is part of the name."""
     parts = name.split("::")
-    tail = "::".join(parts[-2:]) if parts[-1].startswith("operator") else parts[-1]
-    if not tail or tail.startswith("operator"):
+    first_class = next((i for i, part in enumerate(parts) if part[:1].isupper()), len(parts) - 1)
+    tail = "::".join(parts[min(first_class, len(parts) - 1) :])
+    if tail.startswith("operator"):
+        tail = "::".join(parts[-2:])
+    if tail.startswith("operator"):
         return []
     return [n for n in store.bare(parts[-1], NodeKind.FUNCTION) if n.name == tail or n.name.endswith(f"::{tail}")]
+
+
+def _for_gpu(nodes: list[Node]) -> list[Node]:
+    """Without the namesakes for the CPU: a profiler's name is that of a kernel on a GPU."""
+    return [n for n in nodes if _GPU_FILE.search(n.file)] or nodes
 
 
 def _tail(name: str) -> str:
@@ -168,7 +198,8 @@ def _head(store: Store, name: KernelName) -> list[Node]:
 def _alike(one: str, other: str) -> bool:
     """Whether two qualified names differ only in that one has more namespaces, or in namespaces of ``at``."""
     within_at = one.startswith("at::") and other.startswith("at::")
-    return within_at or one.endswith(f"::{other}") or other.endswith(f"::{one}")
+    longer = "::" in one and other.endswith(f"::{one}")
+    return within_at or longer or one.endswith(f"::{other}")
 
 
 def _in_units(nodes: list[Node], units: Iterable[str]) -> list[Node]:
@@ -190,8 +221,8 @@ def _drift(store: Store, name: KernelName, head: list[Node], lost: list[str]) ->
         bare = lost_name.rstrip("…").rpartition("::")[2]
         near += [n.name for n in search.nearest(store, bare, kinds=(NodeKind.FUNCTOR, NodeKind.FUNCTION))]
     told = f" Nearest: {', '.join(dict.fromkeys(near))}." if near else ""
-    where = f"{_place(name.name, head)} " + ("is still there, but tells no operator" if head else "neither")
-    return f"{what} is not in this tree: the name is from another version. {where}.{told}"
+    where = f" {_place(name.name, head)} is still there, but tells no operator." if head else ""
+    return f"{what} is not in this tree: the name is from another version.{where}{told}"
 
 
 def _vendor(store: Store, vendor: Vendor) -> Found:
