@@ -69,10 +69,10 @@ class Filter:
             tests.append(lambda row: row.public)
         if self.composite:
             tests.append(is_composite)
-        tests += [_has(key_test(key)) for key in self.has]
-        tests += [_lacks(key_test(key)) for key in self.lacks]
+        tests += [has(key_test(key)) for key in self.has]
+        tests += [lacks(key_test(key)) for key in self.lacks]
         for key in self.missing:
-            tests += [has_kernel, _lacks(key_test(key))]
+            tests += [has_kernel, lacks(key_test(key))]
         if self.implement:
             tests.append(must_implement(key_test(self.implement)))
         return tests
@@ -144,11 +144,14 @@ def is_composite(row: OperatorRow) -> bool:
     return not has_kernel(row) and any(cell.how in ("composite", "wrapper") for cell in row.cells)
 
 
-def _has(wanted: KeyTest, how: tuple[str, ...] = OWN) -> Callable[[OperatorRow], bool]:
+def has(wanted: KeyTest, how: tuple[str, ...] = OWN) -> Callable[[OperatorRow], bool]:
+    """Whether an operator has a kernel for a key (any kind of one for Meta)."""
     return lambda row: any(wanted.matches(cell.key) and (cell.how in how or cell.key == "Meta") for cell in row.cells)
 
 
-def _lacks(wanted: KeyTest) -> Callable[[OperatorRow], bool]:
+def lacks(wanted: KeyTest) -> Callable[[OperatorRow], bool]:
+    """Whether a call with tensors of a key would find no kernel, composite ones included."""
+
     def test(row: OperatorRow) -> bool:
         if wanted.key in row.served:
             return not row.served[wanted.key]

@@ -6,6 +6,7 @@ when they are few, the graph too is made from that of the other state (``link.re
 
 from __future__ import annotations
 
+import gc
 import os
 import sqlite3
 import subprocess
@@ -19,6 +20,7 @@ from pytrace import __version__, pool, program, reading
 from pytrace.errors import BadQuestion
 from pytrace.facts import FactCache
 from pytrace.files import SKIPPED_FOLDERS, SKIPPED_NAMES, TOPS, kind_of
+from pytrace.graph import Graph
 from pytrace.identity import UPSTREAM
 from pytrace.lock import locked
 from pytrace.model import Facts
@@ -38,17 +40,25 @@ _FEW = 40
 Relink = Callable[[Store, Mapping[str, tuple[str, Facts]], Mapping[str, tuple[str, Facts]], int], Any]
 
 
-def store_of(root: str, commit: str, *, jobs: int = 1, quiet: bool = False, near: Store | None = None) -> Store:
+def store_of(
+    root: str, commit: str, *, jobs: int = 1, quiet: bool = False, near: Store | None = None, calls: bool = True
+) -> Store:
     """The open index of ``commit`` of the repository at ``root``. ``near`` is the index of a similar state.
+
+    Without ``calls`` an index will do that holds operators, their tables, kernels, stubs, formulas and registrations,
+    but not who calls whom: it is made in a third of the time.
 
     Raises ``BadQuestion`` when the commit is no PyTorch tree, and the ``IndexUnusable`` family.
     """
-    path = index_path(root, commit)
+    whole = index_path(root, commit)
+    if _usable(whole, commit):
+        return Store(whole)
+    path = whole if calls else whole.removesuffix(".db") + "-tables.db"
     report = reporter(quiet)
     try:
         with locked(lock_path(path), report.say):
             if not _usable(path, commit):
-                _Revision(root, commit, path, jobs, report, near).make()
+                _Revision(root, commit, path, jobs, report, near, calls).make()
                 _forget(path)
     finally:
         report.close()
@@ -101,8 +111,11 @@ def is_listed(path: str) -> bool:
 class _Revision:
     """One run of the indexer on a commit."""
 
-    def __init__(self, root: str, commit: str, path: str, jobs: int, report: Reporter, near: Store | None) -> None:
+    def __init__(
+        self, root: str, commit: str, path: str, jobs: int, report: Reporter, near: Store | None, calls: bool
+    ) -> None:
         self.root, self.commit, self.path, self.jobs, self.report = root, commit, path, jobs, report
+        self.calls = calls
         self.near = near if near is not None and near.meta("program") == program.full_signature() else None
         self.began = time.monotonic()
         self.problems: list[tuple[str, int, str, str]] = []
@@ -160,10 +173,14 @@ class _Revision:
     def _from_all(self, rows: Sequence[FileRow]) -> None:
         from pytrace.link import link
 
-        facts = self._facts(rows)
-        self.report.phase("linking")
-        files = {row.path: (row.kind, facts[row.blob]) for row in rows if row.blob in facts}
-        graph = link(files, self.jobs)
+        gc.disable()  # millions of tuples, no cycles (index.py does the same)
+        try:
+            facts = self._facts(rows)
+            self.report.phase("linking")
+            files = {row.path: (row.kind, facts[row.blob]) for row in rows if row.blob in facts}
+            graph = link(files, self.jobs) if self.calls else tables(files)
+        finally:
+            gc.enable()
         for path, (_, found) in files.items():
             for line, kind, message in found.get("diagnostics", ()):
                 graph.diagnostic(path, line, kind, message)
@@ -239,6 +256,26 @@ class _Revision:
             "jobs": str(self.jobs),
             "seconds": f"{time.monotonic() - self.began:.2f}",
         }
+
+
+def tables(files: Mapping[str, tuple[str, Facts]]) -> Graph:
+    """The graph without its calls: the crossings of ``link.link`` that come before them, and Python's registrations."""
+    from pytrace.link import (
+        dispatch,
+        functions,
+        generated,
+        macros,
+        operators,
+        python_registrations,
+        registrations,
+        ufuncs,
+    )
+    from pytrace.link.context import Context
+
+    ctx = Context(dict(sorted(files.items())))
+    for crossing in (macros, operators, functions, dispatch, generated, registrations, ufuncs, python_registrations):
+        crossing.link(ctx)
+    return ctx.graph
 
 
 def _extracted(kind: str, content: bytes) -> bytes:
