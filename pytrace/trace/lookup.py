@@ -92,7 +92,7 @@ def paths_like(store: Store, tail: str, limit: int) -> list[str]:
     return [row[0] for row in store.db.execute(sql, (tail, _like("/" + tail)[:-1], limit))]
 
 
-def members(store: Store, owner: str) -> list[Node]:
+def methods(store: Store, owner: str) -> list[Node]:
     """The methods of a C++ class, by its qualified name."""
     low, high = f"{owner}::", f"{owner}:;"  # `;` follows `:`
     sql = "SELECT id FROM node WHERE kind = 'function' AND name >= ? AND name < ? ORDER BY id"
@@ -126,3 +126,22 @@ def launching(store: Store, path: str) -> list[Node]:
     )
     nodes = store.nodes(ids := [row[0] for row in store.db.execute(sql, (path,))])
     return [nodes[i] for i in ids]
+
+
+def members(store: Store, owner: str) -> tuple[int, int]:
+    """How many bindings ``owner.NAME`` there are, and how many of them are generated."""
+    sql = (
+        "SELECT count(*), coalesce(sum(json_extract(attrs, '$.from') = 'generated'), 0) FROM node"
+        " WHERE name > ? AND name < ? AND kind = 'binding' AND instr(substr(name, ?), '.') = 0"
+    )
+    row = store.db.execute(sql, (f"{owner}.", f"{owner}/", len(owner) + 2)).fetchone()
+    return int(row[0]), int(row[1])
+
+
+def unresolved_of(store: Store, kind: str) -> list[tuple[str, int, str, str]]:
+    """(path, line, name, reason) of the names of one kind that were not resolved."""
+    sql = (
+        "SELECT coalesce(f.path, ''), u.line, u.name, u.reason FROM unresolved u LEFT JOIN file f ON f.id = u.owner"
+        " WHERE u.kind = ? ORDER BY f.path, u.line"
+    )
+    return [(row[0], row[1], row[2], row[3]) for row in store.db.execute(sql, (kind,))]
