@@ -18,9 +18,10 @@ construct          an object is made: its constructor, and its ``operator()``
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pytrace.extract.cpp_text import split_top, template_arguments
+from pytrace.forks import fork_map
 from pytrace.link import formula_calls
 from pytrace.link.context import Context
 from pytrace.link.cpp_scope import Types
@@ -91,6 +92,8 @@ class Row(NamedTuple):
     candidates: int
 
 
+#: What was resolved in one file, in a form that ``marshal`` can write.
+Packed = tuple[Any, ...]
 #: edges; unresolved names (kind, name, line, reason); library calls (source, name, line, guard, vendor)
 Resolved = tuple[list[Row], list[tuple[str, str, int, str]], list[tuple[int, str, int, str, str]]]
 
@@ -164,6 +167,26 @@ class Resolver:
                 continue
             handlers[call[1]](call)
         return self._unique(), self.lost, self.library_calls
+
+    def pack(self, resolved: Resolved) -> Packed:
+        """What the last ``resolve`` found, as plain values; what it noted of templates is taken out of here."""
+        rows, lost, libraries = resolved
+        functors = [(s.id, *where, launcher, call[3], call[4]) for s, *where, launcher, call in self.functors]
+        virtual = [tuple(row) for _, row in self.virtual]
+        self.virtual.clear()
+        return [tuple(row) for row in rows], lost, libraries, functors, virtual, self.templates.drain()
+
+    def unpack(self, ctx: Context, path: str, packed: Packed) -> Resolved:
+        """The inverse of ``pack``, in the process that links: functors enter the graph, templates are noted here."""
+        rows, lost, libraries, functors, virtual, templates = packed
+        for src, name, file, line, launcher, at, guard in functors:
+            node = ctx.graph.shared(NodeKind.FUNCTOR, name, file, line, owner=file)
+            ctx.graph.edge(
+                src, node, EdgeKind.INSTANTIATES, launcher, rule="functor", file=path, line=at, guard=guard, owner=path
+            )
+        self.virtual += [(path, Row(*row)) for row in virtual]
+        self.templates.absorb(templates, self.functions.by_id)
+        return rows, lost, libraries
 
     def _unique(self) -> list[Row]:
         """One edge per (source, destination, kind, guard): the first place it is read at."""
@@ -524,13 +547,18 @@ def _parameter(text: str) -> tuple[str, bool]:
     return kind, False
 
 
-def link(ctx: Context) -> None:
-    """Add the edges that start in C++ functions and in derivative formulas."""
+def link(ctx: Context, jobs: int = 1) -> None:
+    """Add the edges that start in C++ functions and in formulas; files are spread over ``jobs`` processes."""
     resolver = Resolver(ctx)
-    for path, (kind, facts) in ctx.files.items():
-        if kind in ("cpp", "template") and "calls" in facts:
-            add(ctx, path, resolver.resolve(path, facts))
-            _add_functors(ctx, path, resolver)
+    resolver.types.operators.by_cpp_name  # noqa: B018  # made once, before the processes part
+    paths = [path for path, (kind, facts) in ctx.files.items() if kind in ("cpp", "template") and "calls" in facts]
+
+    def work(path: str) -> Packed:
+        resolved = resolver.resolve(path, ctx.files[path][1])
+        return resolver.pack(resolved)
+
+    for path, packed in zip(paths, fork_map(work, paths, jobs)):
+        add(ctx, path, resolver.unpack(ctx, path, packed))
     indirect = [*resolver.virtual, *resolver.templates.rows(resolver)]
     made = {e[1] for e in ctx.graph.edges if e[4] in ("construct", "reference")}
     for path, row in indirect:
@@ -538,22 +566,6 @@ def link(ctx: Context) -> None:
             row = row._replace(kind=EdgeKind.MAY_CALL)
         add(ctx, path, ([row], [], []))
     formula_calls.link(ctx, resolver)
-
-
-def _add_functors(ctx: Context, path: str, resolver: Resolver) -> None:
-    for symbol, name, file, line, launcher, call in resolver.functors:
-        node = ctx.graph.shared(NodeKind.FUNCTOR, name, file, line, owner=file)
-        ctx.graph.edge(
-            symbol.id,
-            node,
-            EdgeKind.INSTANTIATES,
-            launcher,
-            rule="functor",
-            file=path,
-            line=call[3],
-            guard=call[4],
-            owner=path,
-        )
 
 
 def add(ctx: Context, path: str, resolved: Resolved) -> None:

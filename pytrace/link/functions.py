@@ -96,6 +96,7 @@ class FunctionTable:
         self.includes = includes
         self.by_name: dict[str, list[Symbol]] = defaultdict(list)
         self.by_bare: dict[str, list[Symbol]] = defaultdict(list)
+        self.by_id: dict[int, Symbol] = {}
         self.by_file: dict[str, list[Symbol]] = {}
         self.classes: dict[str, list[ClassInfo]] = defaultdict(list)
         self.derived: dict[str, list[str]] = defaultdict(list)
@@ -320,6 +321,7 @@ def link(ctx: Context) -> None:
             if fewest is not None and fewest < symbol.required:
                 symbol.required = fewest
             symbols.append(symbol)
+            table.by_id[node_id] = symbol
             table.by_name[symbol.name].append(symbol)
             table.by_bare[symbol.bare].append(symbol)
         table.by_file[path] = symbols

@@ -1,8 +1,8 @@
 """Macros of the tree: which ``#define`` a name means in a file, and what its expansion defines, registers and calls.
 
 A macro call at file, namespace or class level is expanded as the preprocessor would, except for the macros that other
-parts of pytrace read as they stand (``KEPT``); what the text then defines joins the facts of the file, at the line of the
-call, with the macro's name as evidence.
+parts of pytrace read as they stand (``KEPT``); what the text then defines joins the facts of the file, at the line
+of the call, with the macro's name as evidence.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 from pytrace.extract import cpp, macros
 from pytrace.extract.registration_library import LibraryCall
+from pytrace.forks import fork_map
 from pytrace.link.context import Context
 from pytrace.link.includes import Includes
 from pytrace.model import Facts
@@ -89,7 +90,7 @@ class MacroTable:
         return None
 
     def expand(self, path: str, text: str, line: int = 0, keep: re.Pattern[str] = KEPT) -> str:
-        """``text`` as the preprocessor would leave it at this place, macros of ``keep`` unexpanded; "" when it cannot be."""
+        """``text`` as the preprocessor leaves it here, macros of ``keep`` unexpanded; "" when it cannot be."""
         known: dict[str, macros.Define | None] = {}
 
         def find(name: str) -> macros.Define | None:
@@ -116,21 +117,27 @@ def _constants(ctx: Context) -> dict[str, bool]:
     return {name: next(iter(found)) for name, found in values.items() if len(found) == 1 and counts.get(name) == 1}
 
 
-def link(ctx: Context) -> None:
-    """Set ``ctx.macros`` and add what macro calls outside of functions define to the facts of their files."""
+def link(ctx: Context, jobs: int = 1) -> None:
+    """Set ``ctx.macros`` and add what macro calls make to the facts of their files, by ``jobs`` processes."""
     table = ctx.macros = MacroTable(ctx)
-    for path, (kind, facts) in ctx.files.items():
-        if kind not in ("cpp", "template"):
-            continue
-        if facts.get("invocations"):
-            more = expand_file(table, path, facts)
-            if more:
-                ctx.files[path] = kind, joined(facts, more)
-        if facts.get("environments"):
-            calls = expand_bodies(table, path, facts)
-            if calls:
-                facts = ctx.files[path][1]
-                ctx.files[path] = kind, {**facts, "calls": [*facts.get("calls", ()), *calls]}
+    paths = [
+        path
+        for path, (kind, facts) in ctx.files.items()
+        if kind in ("cpp", "template") and (facts.get("invocations") or facts.get("environments"))
+    ]
+
+    def work(path: str) -> tuple[Facts, list[tuple[Any, ...]]]:
+        facts = ctx.files[path][1]
+        more = expand_file(table, path, facts) if facts.get("invocations") else {}
+        return more, expand_bodies(table, path, facts) if facts.get("environments") else []
+
+    for path, (more, calls) in zip(paths, fork_map(work, paths, jobs)):
+        kind, facts = ctx.files[path]
+        if more:
+            facts = joined(facts, more)
+        if calls:
+            facts = {**facts, "calls": [*facts.get("calls", ()), *calls]}
+        ctx.files[path] = kind, facts
 
 
 def expand_bodies(table: MacroTable, path: str, facts: Facts) -> list[tuple[Any, ...]]:
@@ -214,7 +221,8 @@ def _placed(facts: Facts, pieces: list[tuple[int, str, str]]) -> Facts:
     for row in facts.get("library_calls", ()):
         call = LibraryCall(*row)
         line, guard, _ = at(call.line)
-        out.setdefault("library_calls", []).append(tuple(call._replace(line=line, below=0, guard=call.guard or guard, lines=0)))
+        call = call._replace(line=line, below=0, guard=call.guard or guard, lines=0)
+        out.setdefault("library_calls", []).append(tuple(call))
     return out
 
 

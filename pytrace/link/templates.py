@@ -10,9 +10,9 @@ The edge to what is called starts where the argument is given: there it is certa
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytrace.extract.cpp_text import split_top, template_arguments, without_templates
 from pytrace.link.cpp_types import kind_of
@@ -81,6 +81,32 @@ class Templates:
     def add_class(self, name: str, site: Site) -> None:
         """Note a use of a class template."""
         self.class_sites[name].setdefault((site.caller.id, site.templates), site)
+
+    def drain(self) -> tuple[Any, ...]:
+        """What was noted, as plain values, and forgotten here: for the process that links."""
+        functions = [
+            (callee, s.caller.id, s.templates, s.expressions, s.line)
+            for callee, sites in self.function_sites.items()
+            for s in sites.values()
+        ]
+        classes = [
+            (name, s.caller.id, s.templates, s.line) for name, sites in self.class_sites.items() for s in sites.values()
+        ]
+        deferred = [(d.symbol.id, d.parameter, d.method, d.line, d.guard) for d in self.deferred]
+        self.function_sites.clear()
+        self.class_sites.clear()
+        self.deferred.clear()
+        return functions, classes, deferred
+
+    def absorb(self, noted: tuple[Any, ...], by_id: Mapping[int, Symbol]) -> None:
+        """Take in what ``drain`` gave in another process."""
+        functions, classes, deferred = noted
+        for callee, caller, templates, expressions, line in functions:
+            self.add_function(by_id[callee], Site(by_id[caller], templates, expressions, line))
+        for name, caller, templates, line in classes:
+            self.add_class(name, Site(by_id[caller], templates, (), line))
+        for symbol, parameter, method, line, guard in deferred:
+            self.deferred.append(Deferred(by_id[symbol], parameter, method, line, guard, ()))
 
     def parameter_of(self, symbol: Symbol, name: str, resolver: Resolver) -> bool:
         """Whether ``name`` is a template parameter of the function or of its class."""
