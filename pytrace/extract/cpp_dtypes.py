@@ -1,8 +1,8 @@
 """dtype sets of ``AT_DISPATCH_*``: which element types a kernel function supports, and under which name it says so.
 
 The macro's name is the rule (aten/src/ATen/Dispatch.h): a base set, then ``_ANDn`` more types as arguments, then the
-dtype that is switched on, then the label that the user sees in ``"label" not implemented for 'Half'``. ``AT_DISPATCH_V2``
-(Dispatch_v2.h) lists its sets behind the body.
+dtype that is switched on, then the label that the user sees in ``"label" not implemented for 'Half'``.
+``AT_DISPATCH_V2`` (Dispatch_v2.h) lists its sets behind the body.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ import re
 
 #: Base sets by what the macro's name says, longest first (aten/src/ATen/Dispatch.h, Dispatch_v2.h).
 SETS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("ALL_TYPES_AND_COMPLEX", ("Byte", "Char", "Int", "Long", "Short", "Double", "Float", "ComplexDouble", "ComplexFloat")),
+    (
+        "ALL_TYPES_AND_COMPLEX",
+        ("Byte", "Char", "Int", "Long", "Short", "Double", "Float", "ComplexDouble", "ComplexFloat"),
+    ),
     ("FLOATING_AND_COMPLEX_TYPES", ("Double", "Float", "ComplexDouble", "ComplexFloat")),
     ("BAREBONES_UNSIGNED_TYPES", ("UInt16", "UInt32", "UInt64")),
     ("INTEGRAL_TYPES_V2", ("Byte", "Char", "Int", "Long", "Short", "UInt16", "UInt32", "UInt64")),
@@ -53,9 +56,8 @@ def dispatch(macro: str, arguments: list[str]) -> tuple[str, tuple[str, ...]]:
     types = list(base_set(macro))
     label = ""
     for text in arguments:
-        if not text or text[0] in "[{":
-            if "[" in text[:1]:
-                continue
+        if text[:1] == "[":
+            continue
         found = _LABEL.match(text)
         if found and not label:
             label = found[1]

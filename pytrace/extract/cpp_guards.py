@@ -8,10 +8,18 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from pytrace.extract.cpp_text import squeeze
 
-_DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif)\b((?:[^\n\\]|\\\n|\\)*)", re.M)
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_HEAD = re.compile(r"#[ \t]*(\w*)")
+_REST = re.compile(r"[^\n\\]*(?:\\\n?[^\n\\]*)*")
+_INCLUDED = re.compile(r'[ \t]*[<"]([^>"\n]+)[>"]')
+_CONDITIONAL = frozenset(("if", "ifdef", "ifndef", "elif", "else", "endif"))
 _COMMENT = re.compile(r"//.*|/\*.*?\*/", re.S)
 #: guards longer than this are cut: what is shown is a hint, the line itself is cited
 LONGEST = 160
@@ -25,32 +33,116 @@ def clip(text: str) -> str:
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
-class PreprocessorGuards:
-    """Which ``#if`` conditions hold at an offset."""
+class Directive(NamedTuple):
+    """One preprocessor line with its continuation lines: offsets of its ``#`` and of its end, the word behind it."""
 
-    def __init__(self, text: str) -> None:
-        self._starts: list[int] = [0]
-        self._guards: list[str] = [""]
+    start: int
+    end: int
+    word: str
+    rest: int  #: offset behind the word
+
+
+def directives(text: str) -> list[Directive]:
+    """Every preprocessor line of ``text``, in order; what stands in comments counts as well."""
+    rows = []
+    skip = 0
+    for found in _HEAD.finditer(text):
+        start = found.start()
+        if start < skip or text[text.rfind("\n", 0, start) + 1 : start].strip(" \t"):
+            continue
+        rest = _REST.match(text, found.end())
+        skip = rest.end() if rest else found.end()
+        rows.append(Directive(start, skip, found[1], found.end()))
+    return rows
+
+
+def includes(text: str, rows: Sequence[Directive]) -> list[str]:
+    """The included paths, as written."""
+    found = (_INCLUDED.match(text, row.rest) for row in rows if row.word == "include")
+    return [match[1] for match in found if match]
+
+
+class PreprocessorGuards:
+    """Which ``#if`` conditions hold at an offset.
+
+    ``starts`` and ``guards`` are columns of one table: the conditions from an offset on.
+    """
+
+    def __init__(self, text: str, rows: Sequence[Directive] | None = None) -> None:
+        """``rows`` are the directives of ``text`` when they are known already."""
+        self.starts: list[int] = [0]
+        self.guards: list[str] = [""]
         stack: list[tuple[str, str]] = []
-        for found in _DIRECTIVE.finditer(text):
-            word = found[1]
-            condition = clip(found[2].replace("\\\n", " "))
-            if word in ("if", "ifdef", "ifndef"):
-                # an include guard says nothing about when a line runs
-                shown = "" if word == "ifndef" and condition.endswith(("_H", "_H_", "_HPP", "_INCLUDED")) else f"#{word} {condition}"
-                stack.append((shown, condition))
-            elif not stack:
+        for _, end, word, rest in directives(text) if rows is None else rows:
+            if word not in _CONDITIONAL or (not stack and word[0] == "e"):
                 continue
-            elif word == "endif":
+            if word == "endif":
                 stack.pop()
+            elif word == "else":
+                shown, condition = stack[-1]
+                stack[-1] = (f"#else of {shown}" if shown else "", condition)
             else:
-                shown, before = stack[-1]
-                stack[-1] = (f"#{word} {condition}", condition) if word == "elif" else (f"#else of {shown}" if shown else "", before)
-            self._starts.append(found.end())
-            self._guards.append(" && ".join(g for g, _ in stack if g))
+                condition = clip(text[rest:end].replace("\\\n", " "))
+                shown = f"#{word} {condition}"
+                if word == "elif":
+                    stack[-1] = (shown, condition)
+                else:
+                    # an include guard says nothing about when a line runs
+                    guard = word == "ifndef" and condition.endswith(("_H", "_H_", "_HPP", "_INCLUDED"))
+                    stack.append(("" if guard else shown, condition))
+            self.starts.append(end)
+            self.guards.append(" && ".join(g for g, _ in stack if g))
 
     def at(self, offset: int) -> str:
         """The conditions around ``offset``, joined by `` && ``, outermost first; "" when there are none."""
-        if len(self._starts) == 1:
+        if len(self.starts) == 1:
             return ""
-        return self._guards[bisect_right(self._starts, offset) - 1]
+        return self.guards[bisect_right(self.starts, offset) - 1]
+
+
+#: (start, end, condition) of a region that runs under a condition
+Region = tuple[int, int, str]
+
+
+def regions(text: str, captures: Mapping[str, Iterable[Node]]) -> list[Region]:
+    """Every region of code that runs under a condition of the language, by start, the longer first."""
+    spans: list[Region] = []
+    for node in captures.get("if", ()):
+        spans += _branches(text, node)
+    for node in captures.get("case", ()):
+        value = node.child_by_field_name("value")
+        shown = clip(text[value.start_byte : value.end_byte]) if value is not None else ""
+        spans.append((node.start_byte, node.end_byte, f"case {shown}" if shown else "default"))
+    for node in captures.get("ternary", ()):
+        condition = node.child_by_field_name("condition")
+        then = node.child_by_field_name("consequence")
+        other = node.child_by_field_name("alternative")
+        if condition is None or then is None or other is None:
+            continue
+        shown = clip(text[condition.start_byte : condition.end_byte])
+        spans.append((then.start_byte, then.end_byte, f"if ({shown})"))
+        spans.append((other.start_byte, other.end_byte, f"else of if ({shown})"))
+    spans.sort(key=lambda s: (s[0], -s[1]))
+    return spans
+
+
+def _branches(text: str, node: Node) -> list[Region]:
+    """The branches of an ``if``; what follows one that ends with a ``return`` runs under the opposite condition."""
+    condition = node.child_by_field_name("condition")
+    then = node.child_by_field_name("consequence")
+    if condition is None or then is None:
+        return []
+    start, end = then.start_byte, then.end_byte
+    shown = clip(text[condition.start_byte : condition.end_byte].strip()[1:-1])
+    spans = [(start, end, f"if ({shown})")]
+    other = node.child_by_field_name("alternative")
+    if other is not None:
+        spans.append((other.start_byte, other.end_byte, f"else of if ({shown})"))
+        return spans
+    tail = text[max(start, end - 400) : end].rstrip("} \n;")
+    last = max(tail.rfind(";"), tail.rfind("{"), tail.rfind("}"))
+    if tail[last + 1 :].lstrip().startswith(("return", "throw")):
+        block = node.parent
+        if block is not None and block.type == "compound_statement":
+            spans.append((node.end_byte, block.end_byte, f"unless ({shown})"))
+    return spans

@@ -6,16 +6,48 @@ They work on text decoded as Latin-1, so that an index into the text is an offse
 from __future__ import annotations
 
 import re
+from typing import TypeVar
 
 _BRACKET = re.compile(r"""[()\[\]{},]|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)+'""")
 _ANGLE = re.compile(r"[<>()\[\]{}]")
-_OPERATOR = re.compile(r"\boperator\s*(\(\s*\)|\[\s*\]|[^\s\w(]+|\s\w[\w:<>&*\s]*)?")
-SPACE = re.compile(r"\s+")
+#: comments and strings; only the comments are blanked
+_COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"", re.S)
+_SPLIT = re.compile(r"[(\[{)\]},<\"']")
+
+
+_T = TypeVar("_T")
+
+
+class Kept(dict[str, _T]):
+    """What was found out about texts and depends on nothing else, kept per process, in bounded memory."""
+
+    _MOST = 40_000
+    _LONGEST = 200
+
+    def keep(self, text: str, found: _T) -> _T:
+        """Keep what was found for ``text``, and return it."""
+        if len(text) <= self._LONGEST:
+            if len(self) >= self._MOST:
+                self.clear()
+            self[text] = found
+        return found
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of a text, for tables of names."""
+    return frozenset(text.split())
 
 
 def squeeze(text: str) -> str:
     """``text`` with every run of white space folded to one blank."""
-    return SPACE.sub(" ", text).strip()
+    return " ".join(text.split())
+
+
+def without_comments(text: str) -> str:
+    """``text`` with its comments replaced by a blank."""
+    if "//" in text or "/*" in text:
+        return _COMMENTS.sub(lambda found: found[0] if found[0][0] == '"' else " ", text)
+    return text
 
 
 def close_of(text: str, start: int, limit: int) -> int:
@@ -33,7 +65,7 @@ def close_of(text: str, start: int, limit: int) -> int:
 
 
 def angle_close(text: str, start: int, limit: int) -> int:
-    """Offset behind the ``>`` that closes the ``<`` at ``start``, or ``start`` when this ``<`` opens no template list."""
+    """Offset behind the ``>`` that closes the ``<`` at ``start``, ``start`` when this ``<`` opens no template list."""
     angle = depth = 0
     for found in _ANGLE.finditer(text, start, limit):
         mark = found[0]
@@ -57,31 +89,34 @@ def angle_close(text: str, start: int, limit: int) -> int:
 
 
 def split_top(text: str) -> list[str]:
-    """The parts of ``text`` between top-level commas, stripped; brackets and plausible template lists are kept whole."""
+    """The parts of ``text`` between top-level commas, stripped; brackets and plausible template lists stay whole."""
     if "," not in text:
         part = text.strip()
         return [part] if part else []
     if not ("(" in text or "<" in text or "{" in text or "[" in text or '"' in text or "'" in text):
         return [part.strip() for part in text.split(",")]
-    parts, depth, last, index, size = [], 0, 0, 0, len(text)
-    while index < size:
-        char = text[index]
+    parts: list[str] = []
+    depth = last = skip = 0
+    for found in _SPLIT.finditer(text):
+        index = found.start()
+        if index < skip:
+            continue
+        char = found[0]
         if char in "([{":
             depth += 1
         elif char in ")]}":
             depth -= 1
-        elif char == "," and depth == 0:
-            parts.append(text[last:index].strip())
-            last = index + 1
-        elif char == "<" and depth == 0:
-            index = max(index + 1, angle_close(text, index, size))
-            continue
-        elif char == '"' or (char == "'" and not (index and text[index - 1].isalnum())):
-            found = _BRACKET.match(text, index)
-            if found:
-                index = found.end()
-                continue
-        index += 1
+        elif char == ",":
+            if depth == 0:
+                parts.append(text[last:index].strip())
+                last = index + 1
+        elif char == "<":
+            if depth == 0:
+                skip = angle_close(text, index, len(text))
+        elif char == '"' or not (index and text[index - 1].isalnum()):
+            literal = _BRACKET.match(text, index)
+            if literal:
+                skip = literal.end()
     tail = text[last:].strip()
     if tail or parts:
         parts.append(tail)

@@ -3,9 +3,11 @@
 The link stage knows the operators and functions of the whole tree, one file does not. So an expression's
 type is written down as a short string that link/types.py evaluates:
 
-    Ttext        declared type, as written (``Tconst Tensor&``); literals: Tint Tdouble Tbool Tstr T{} Tnullopt Tnullptr Tlambda
+    Ttext        declared type, as written (``Tconst Tensor&``); literals: Tint Tdouble Tbool Tstr T{} Tnullopt Tnullptr
+                 Tlambda
     Cname        what a call of ``name`` returns (``Cat::add``), or an object of class ``name``
-    Mrecv|name   (``name(`` when arguments are given) what the method ``name`` returns on a receiver with type expression ``recv``
+    Mrecv|name   (``name(`` when arguments are given) what the method ``name`` returns on a receiver with type
+                 expression ``recv``
     Frecv|name   the member ``name`` of it
     Irecv        an element: ``x[i]``, ``*x``, range-for
     Gn|recv      the n-th element of a tuple: ``std::get<n>(x)``, a structured binding
@@ -19,8 +21,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any, Union
 
-from pytrace.extract.cpp_text import angle_close, close_of, split_top, without_templates
+from pytrace.extract.cpp_text import Kept, angle_close, close_of, split_top, without_templates
 
 UNKNOWN = "?"
 
@@ -36,7 +39,6 @@ _PASS = re.compile(
     r"(?:std::move|std::forward\s*<[^()]*>|std::as_const|c10::MaybeOwned<Tensor>::(?:borrowed|owned)|std::ref|std::cref"
     r"|std::(?:min|max|abs|ceil|floor|round)(?:<[\w:]*>)?|c10::div_up|at::ceil_div|ceil_div|divup)\s*\("
 )
-_COMPARE = re.compile(r"[^<>=!]([=!]=|<=|>=|&&|\|\||<(?![<\w:])|(?<![->])>(?![>:]))")
 _KEYWORD_TYPES = {
     "true": "Tbool",
     "false": "Tbool",
@@ -52,7 +54,10 @@ _KEYWORD_TYPES = {
 }
 #: c10's constants of enum type, by their spelling rule (c10/core/ScalarType.h, DeviceType.h, Layout.h).
 _CONSTANTS = (
-    (re.compile(r"(?:at::|c10::|torch::)*k(?:CPU|CUDA|MPS|XPU|Meta|HIP|Vulkan|Metal|IPU|HPU|PrivateUse1|XLA|Lazy)$"), "TDeviceType"),
+    (
+        re.compile(r"(?:at::|c10::|torch::)*k(?:CPU|CUDA|MPS|XPU|Meta|HIP|Vulkan|Metal|IPU|HPU|PrivateUse1|XLA|Lazy)$"),
+        "TDeviceType",
+    ),
     (re.compile(r"(?:at::|c10::|torch::)*k(?:Strided|Sparse\w*|Mkldnn|Jagged)$"), "TLayout"),
     (re.compile(r"(?:at::|c10::|torch::)*k(?:[A-Z]\w*)$"), "TScalarType"),
     (re.compile(r"(?:at::|c10::|torch::)*ScalarType::\w+$"), "TScalarType"),
@@ -62,14 +67,16 @@ _CONSTANTS = (
     (re.compile(r"(?:at::)?Reduction::\w+$"), "Tint64_t"),
     (re.compile(r"LEGACY_CONTIGUOUS_MEMORY_FORMAT$"), "TMemoryFormat"),
 )
-_BINARY = re.compile(r"\s[-+*/%]\s")
+#: What the first character of an expression says.
+_BY_FIRST = {'"': "Tstr", "'": "Tchar", "[": "Tlambda", "!": "Tbool"}
+_CONSTANT_FIRST = frozenset("actkSDLMR")
 
 
 def member_split(text: str) -> tuple[str, str] | None:
-    """``x.y`` or ``x->y`` at the top level, split at the last such mark: (receiver, member); None when there is none."""
-    depth, index = 0, len(text) - 1
+    """``x.y`` or ``x->y`` split at the last such mark of the top level: (receiver, member); None without one."""
+    depth, index, char = 0, len(text) - 1, ""
     while index > 0:
-        char = text[index]
+        behind, char = char, text[index]
         if char in ")]}":
             depth += 1
         elif char in "([{":
@@ -77,7 +84,7 @@ def member_split(text: str) -> tuple[str, str] | None:
             if depth < 0:
                 return None
         elif depth == 0:
-            if char == "." and not text[index + 1 : index + 2].isdigit():
+            if char == "." and text[index - 1] != "." and not (behind == "." or behind.isdigit()):
                 return text[:index], text[index + 1 :]
             if char == ">" and text[index - 1] == "-":
                 return text[: index - 1], text[index + 1 :]
@@ -85,75 +92,124 @@ def member_split(text: str) -> tuple[str, str] | None:
     return None
 
 
-def type_of(text: str, env: Mapping[str, str], depth: int = 0) -> str:
+#: A type expression with holes for what the local names decide: a text without holes is a plain string, else
+#: ``("V", name, otherwise)``, ``("P", before, form, behind)``, ``("A", left, right)`` for arithmetic, and
+#: ``("(", name, cast, form)`` for ``(name)x``, a cast unless ``name`` is a local.
+Form = Union[str, "tuple[Any, ...]"]
+
+#: How deep an expression is looked into: what stands deeper is unknown.
+_DEEPEST = 8
+_CUT = 99  #: height of a form that has a part which was not looked into
+_forms: Kept[tuple[Form, int]] = Kept()
+
+
+def type_of(text: str, env: Mapping[str, str]) -> str:
     """The type expression of ``text``, with ``env`` giving the type expressions of the local names."""
     text = text.strip()
-    if not text or depth > 8:
-        return UNKNOWN
     known = env.get(text)
-    if known is not None:
-        return known
+    return fill(form_of(text), env) if known is None else known
+
+
+def form_of(text: str, postfix: bool = False) -> Form:
+    """The form of a stripped text; ``fill`` makes it a type expression.
+
+    ``postfix``: ``text`` is the receiver of a method, so it has no operator at its top level. Nobody has to look for
+    one, which matters in chains of thousands of lines (``m.def(…).def(…)…``).
+    """
+    found = _forms.get(text)
+    return (found or _form(text, 0, postfix))[0]
+
+
+def fill(form: Form, env: Mapping[str, str]) -> str:
+    """Fill the holes of a form."""
+    if isinstance(form, str):
+        return form
+    kind = form[0]
+    if kind == "V":
+        return env.get(form[1], form[2])
+    if kind == "P":
+        return f"{form[1]}{fill(form[2], env)}{form[3]}"
+    if kind == "A":
+        return _arithmetic(fill(form[1], env), fill(form[2], env))
+    return fill(form[3], env) if form[1] in env else form[2]
+
+
+def _form(text: str, depth: int, postfix: bool = False) -> tuple[Form, int]:
+    """The form of a stripped text that stands ``depth`` levels deep in an expression, and how many levels it has.
+
+    The same few texts are most of all arguments, so forms are kept: the form of a text that was looked into to its
+    end does not depend on where it stands.
+    """
+    found = _forms.get(text)
+    if found is not None and depth + found[1] <= _DEEPEST:
+        return found
+    if not text:
+        return UNKNOWN, 0
+    if depth > _DEEPEST:
+        return UNKNOWN, _CUT
+    found = _read(text, depth, postfix)
+    return _forms.keep(text, found) if found[1] < _CUT else found
+
+
+def _inside(before: str, text: str, depth: int, behind: str = "", postfix: bool = False) -> tuple[Form, int]:
+    """The form of ``text``, one level deeper, with something before and behind it."""
+    form, height = _form(text.strip(), depth + 1, postfix)
+    if height < _CUT:
+        height += 1
+    if isinstance(form, str):
+        return f"{before}{form}{behind}", height
+    return (form if not before and not behind else ("P", before, form, behind)), height
+
+
+def _read(text: str, depth: int, postfix: bool) -> tuple[Form, int]:
     first = text[0]
     found = _IDENT.match(text)
-    if found is not None and found.end() == len(text):
-        return _KEYWORD_TYPES.get(text) or _constant(text) or "V" + text
+    if found is not None:
+        if found.end() == len(text):
+            return ("V", text, _KEYWORD_TYPES.get(text) or _constant(text) or "V" + text), 0
+        if text.endswith("..."):  # a parameter pack
+            return _inside("", text[:-3], depth)
+        return _compound(text, depth, postfix)
     if first.isdigit() or (first in "-+." and len(text) > 1 and (text[1].isdigit() or text[1] == ".")):
         number = text.lstrip("-+")
         if _NUMBER.match(number):
-            return "Tint"
+            return "Tint", 0
         if _FLOAT.match(number):
-            return "Tdouble"
-    if first == '"':
-        return "Tstr"
-    if first == "'":
-        return "Tchar"
+            return "Tdouble", 0
+    plain = _BY_FIRST.get(first)
+    if plain is not None:
+        return plain, 0
     if first == "{":
         parts = split_top(text[1:-1])
-        return "T{}" if not parts else "L" + type_of(parts[0], env, depth + 1)
-    if first == "[":
-        return "Tlambda"
-    if first == "!":
-        return "Tbool"
-    if first in "*":
-        return "I" + type_of(text[1:], env, depth + 1)
-    if first == "&":
-        return type_of(text[1:], env, depth + 1)
-    if first in "-~":
-        return type_of(text[1:], env, depth + 1)
+        return _inside("L", parts[0], depth) if parts else ("T{}", 0)
+    if first == "*":
+        return _inside("I", text[1:], depth)
+    if first in "&-~":
+        return _inside("", text[1:], depth)
     if first == "(":
         end = close_of(text, 0, len(text))
         if end == len(text):
-            return type_of(text[1:-1], env, depth + 1)
+            return _inside("", text[1:-1], depth)
         inner = text[1 : end - 1].strip()
-        if _QUALIFIED.fullmatch(inner) and inner not in env and (text[end:].strip()[:1].isalnum()):
-            return "T" + inner
-    return _compound(text, env, depth)
+        if _QUALIFIED.fullmatch(inner) and text[end:].strip()[:1].isalnum():
+            form, height = _compound(text, depth, postfix)
+            return ("(", inner, "T" + inner, form), height
+    return _compound(text, depth, postfix)
 
 
 def _constant(text: str) -> str | None:
+    if text[0] not in _CONSTANT_FIRST:
+        return None
     for pattern, kind in _CONSTANTS:
         if pattern.match(text):
             return kind
     return None
 
 
-def _compound(text: str, env: Mapping[str, str], depth: int) -> str:
-    operator = _top_level_operator(text)
+def _compound(text: str, depth: int, postfix: bool) -> tuple[Form, int]:
+    operator = None if postfix else _top_level_operator(text)
     if operator is not None:
-        start, end, mark = operator
-        if mark == "?":
-            colon = _top_colon(text, end)
-            return type_of(text[end:colon], env, depth + 1) if colon else UNKNOWN
-        left = type_of(text[:start], env, depth + 1)
-        if mark in ("&&", "||"):
-            return "Tbool"
-        if mark in ("==", "!=", "<", ">", "<=", ">="):
-            return "B" + left
-        right = type_of(text[end:], env, depth + 1)
-        # arithmetic: a Tensor wins over numbers, a float over an integer, what is known over what is not
-        if _rank(right) > _rank(left):
-            return right
-        return left
+        return _operation(text, *operator, depth)
     last = text[-1]
     if last == ")":
         cast = _CAST.match(text)
@@ -161,33 +217,52 @@ def _compound(text: str, env: Mapping[str, str], depth: int) -> str:
             end = angle_close(text, cast.end() - 1, len(text))
             close = close_of(text, text.find("(", end), len(text))
             if close == len(text):
-                return "T" + text[cast.end() : end - 1].strip()
+                return "T" + text[cast.end() : end - 1].strip(), 0
         get = _GET.match(text)
         if get and close_of(text, get.end() - 1, len(text)) == len(text):
-            return f"G{get[1]}|" + type_of(text[get.end() : -1], env, depth + 1)
+            return _inside(f"G{get[1]}|", text[get.end() : -1], depth)
         passed = _PASS.match(text)
         if passed and close_of(text, passed.end() - 1, len(text)) == len(text):
             inner = split_top(text[passed.end() : -1])
-            return type_of(inner[0], env, depth + 1) if inner else UNKNOWN
-        return _call(text, env, depth)
+            return _inside("", inner[0], depth) if inner else (UNKNOWN, 0)
+        return _call(text, depth)
     if last == "}":
-        brace = _open_of(text)
-        head = text[:brace].strip()
-        return "T" + head if head and _QUALIFIED.match(head) else UNKNOWN
+        head = text[: open_of(text)].strip()
+        return ("T" + head if head and _QUALIFIED.match(head) else UNKNOWN), 0
     if last == "]":
-        bracket = _open_of(text)
-        return "I" + type_of(text[:bracket], env, depth + 1) if bracket > 0 else UNKNOWN
+        bracket = open_of(text)
+        return _inside("I", text[:bracket], depth, "", True) if bracket > 0 else ("I" + UNKNOWN, 0)
     member = member_split(text)
     if member is not None:
-        return "F" + type_of(member[0], env, depth + 1) + "|" + member[1].strip()
+        return _inside("F", member[0], depth, f"|{member[1].strip()}", postfix)
     constant = _constant(text)
     if constant:
-        return constant
+        return constant, 0
     if text in _KEYWORD_TYPES:
-        return _KEYWORD_TYPES[text]
-    if _QUALIFIED.fullmatch(text):
-        return "V" + text
-    return UNKNOWN
+        return _KEYWORD_TYPES[text], 0
+    return ("V" + text if _QUALIFIED.fullmatch(text) else UNKNOWN), 0
+
+
+def _operation(text: str, start: int, end: int, mark: str, depth: int) -> tuple[Form, int]:
+    """The form of an expression with a binary operator (or ``?``) at its top level."""
+    if mark == "?":
+        colon = _top_colon(text, end)
+        return _inside("", text[end:colon], depth) if colon else (UNKNOWN, 0)
+    if mark in ("&&", "||"):
+        return "Tbool", 0
+    if mark in ("==", "!=", "<", ">", "<=", ">="):
+        return _inside("B", text[:start], depth)
+    left, height = _inside("", text[:start], depth)
+    right, other = _inside("", text[end:], depth)
+    height = max(height, other)
+    if isinstance(left, str) and isinstance(right, str):
+        return _arithmetic(left, right), height
+    return ("A", left, right), height
+
+
+def _arithmetic(left: str, right: str) -> str:
+    """A Tensor wins over numbers, a float over an integer, what is known over what is not."""
+    return right if _rank(right) > _rank(left) else left
 
 
 def _rank(kind: str) -> int:
@@ -197,25 +272,25 @@ def _rank(kind: str) -> int:
     return -1 if kind == UNKNOWN else 2
 
 
-def _call(text: str, env: Mapping[str, str], depth: int) -> str:
-    head = text[: _open_of(text)].strip()
+def _call(text: str, depth: int) -> tuple[Form, int]:
+    head = text[: open_of(text)].strip()
     if not head:
-        return UNKNOWN
+        return UNKNOWN, 0
     member = member_split(head)
     if member is not None:
         named = _NAMED_TYPE.match(member[1])
         if named:
-            return "T" + named[1].strip()
+            return "T" + named[1].strip(), 0
         name = without_templates(member[1].replace("template ", "")).strip()
         # a trailing "(" says that arguments were given: TensorOptions' getters and setters share their names
         given = "" if text[len(head) :].replace(" ", "").endswith("()") else "("
-        return "M" + type_of(member[0], env, depth + 1) + "|" + name + given
+        return _inside("M", member[0], depth, f"|{name}{given}", True)
     if head[-1] in ")}":
-        return UNKNOWN
-    return "C" + head if "<" in head else ("C" + head if _QUALIFIED.fullmatch(head) else UNKNOWN)
+        return UNKNOWN, 0
+    return ("C" + head if "<" in head or _QUALIFIED.fullmatch(head) else UNKNOWN), 0
 
 
-def _open_of(text: str) -> int:
+def open_of(text: str) -> int:
     """Offset of the bracket that the last character of ``text`` closes (0 when unbalanced)."""
     depth = 0
     for index in range(len(text) - 1, -1, -1):
@@ -230,42 +305,64 @@ def _open_of(text: str) -> int:
 
 
 _OPERATOR = re.compile(r"\?|&&|\|\||[=!<>]=|[-+*/%]|<|>|[()\[\]{}]|\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)+'")
-_LEVEL = {"?": 0, "||": 1, "&&": 2, "==": 3, "!=": 3, "<=": 4, ">=": 4, "<": 4, ">": 4, "+": 5, "-": 5, "*": 6, "/": 6, "%": 6}
+_MARK = re.compile(r"[-?&|=!<>+*/%]")
+_LEVEL = {
+    "?": 0,
+    "||": 1,
+    "&&": 2,
+    "==": 3,
+    "!=": 3,
+    "<=": 4,
+    ">=": 4,
+    "<": 4,
+    ">": 4,
+    "+": 5,
+    "-": 5,
+    "*": 6,
+    "/": 6,
+    "%": 6,
+}
 
 
 def _top_level_operator(text: str) -> tuple[int, int, str] | None:
     """(start, end, mark) of the loosest binary operator at the top level of ``text``, or None."""
-    depth, index, size = 0, 1, len(text)
+    if _MARK.search(text, 1) is None:
+        return None
+    depth = skip = 0
     best: tuple[int, int, str] | None = None
     best_level = 99
-    if text[0] in "([{":
-        index = 0
-    while index < size:
-        found = _OPERATOR.search(text, index)
-        if found is None:
-            break
-        mark, start, index = found[0], found.start(), found.end()
-        if mark in ("(", "[", "{"):
+    for found in _OPERATOR.finditer(text, 0 if text[0] in "([{" else 1):
+        mark, start = found[0], found.start()
+        if start < skip:
+            continue
+        if mark in "([{":
             depth += 1
-        elif mark in (")", "]", "}"):
+        elif mark in ")]}":
             depth -= 1
         elif depth or mark[0] in "\"'" or start == 0:
             continue
         elif mark == "<":
-            end = angle_close(text, start, size)
-            if end > start and (end == size or text[end] in "(){}:,; >&*"):
-                index = end
+            end = angle_close(text, start, len(text))
+            if end > start and (end == len(text) or text[end] in "(){}:,; >&*"):
+                skip = end
             elif best_level >= 4:
-                best, best_level = (start, index, mark), 4
-        elif mark == "-" and text[start : start + 2] == "->":
-            index = start + 2
-        elif mark in "-*+&" and text[:start].rstrip()[-1:] in ("", "(", ",", "=", "<", ">", "+", "-", "*", "/", "?", ":", "&", "|"):
+                best, best_level = (start, found.end(), mark), 4
+        elif mark == "-" and text[start + 1 : start + 2] == ">":
+            skip = start + 2
+        elif mark in "-*+&" and _before(text, start) in "(,=<>+-*/?:&|":
             continue
         else:
-            level = _LEVEL.get(mark)
-            if level is not None and (level <= best_level and not (level == 0 and best_level == 0)):
-                best, best_level = (start, index, mark), level
+            level = _LEVEL[mark]
+            if level <= best_level and not (level == 0 and best_level == 0):
+                best, best_level = (start, found.end(), mark), level
     return best
+
+
+def _before(text: str, index: int) -> str:
+    """The last character before ``index`` that is no white space; "" when there is none."""
+    while index and text[index - 1].isspace():
+        index -= 1
+    return text[index - 1 : index]
 
 
 def _top_colon(text: str, start: int) -> int:

@@ -358,7 +358,6 @@ def test_the_guard_of_a_function_is_not_repeated_in_its_body() -> None:
     assert [c.guard for c in calls(source)] == ["#if B"]
 
 
-@pytest.mark.xfail(strict=True, reason="calls that begin at one place are ordered by the address of their nodes")
 def test_the_calls_of_a_chain_come_in_the_order_in_which_they_are_made() -> None:
     assert [c.name for c in calls("void f(Tensor x) { x.a(1).b(2).c(3).d(4); }")] == ["a", "b", "c", "d"]
 

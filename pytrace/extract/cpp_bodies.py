@@ -1,0 +1,567 @@
+"""What the bodies of one file's functions reach for: calls, launches, constructions, Tensor operators.
+
+The captures of the query are events in order of position. On the way through a function the type expressions of its
+locals are noted (its *environment*), so that an event knows those of all names before it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from pytrace.extract import cpp_dtypes
+from pytrace.extract.cpp_callee import (
+    CHECK,
+    INNER,
+    LAUNCH,
+    MACRO,
+    MAKE,
+    METHOD,
+    QUIET,
+    STD,
+    callee_of,
+)
+from pytrace.extract.cpp_guards import PreprocessorGuards, regions
+from pytrace.extract.cpp_heads import Parameter, parameter_rows
+from pytrace.extract.cpp_names import (
+    CONSTANT_NAME,
+    PLAIN_TYPES,
+    REFERENCE,
+    Reference,
+    Written,
+    arguments_of,
+    may_be_tensor,
+    named,
+    reference_of,
+    written_type,
+)
+from pytrace.extract.cpp_scopes import Scopes
+from pytrace.extract.cpp_text import (
+    close_of,
+    split_top,
+    squeeze,
+    template_arguments,
+    without_templates,
+)
+from pytrace.extract.cpp_types import UNKNOWN, Form, fill, open_of, type_of
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_IDENT = re.compile(r"[A-Za-z_]\w*")
+_POINTERS = re.compile(r"(?:[&*\s]|const\b|__restrict__|__restrict\b|RESTRICT\b)*")
+_TEMPLATE_NAME = re.compile(r"&?\s*((?:::)?[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)")
+_CHOICES = re.compile(r"\?|(?<!:):(?!:)")
+_QUALIFIED_END = re.compile(r"((?:[\w~]+(?:<[^()]*>)?::)*(?:operator\s*(?:\(\s*\)|[^\s(]+|\s[\w:<>&* ]+)|~?\w+))\s*$")
+_SIMPLE_OPERATION = re.compile(r"([A-Za-z_]\w*|\d[\w.]*)\s*[-+*/%<>=!&|^]{1,2}\s*([A-Za-z_]\w*|\d[\w.]*)$")
+
+_BINARY_MARKS = frozenset(["+", "-", "*", "/", "%", "==", "!=", "<", ">", "<=", ">=", "&", "|", "^", "<<", ">>"])
+_ASSIGN_MARKS = frozenset(["+=", "-=", "*=", "/=", "&=", "|=", "^=", "<<=", ">>=", "%="])
+
+#: What an event is; of two at one place the smaller goes first.
+_DECLARATION, _LAMBDA, _RANGE_FOR, _CALLEE, _CONSTRUCTED, _BINARY, _ASSIGNMENT, _SUBSCRIPT, _UNARY = range(9)
+_EVENTS = (
+    "declaration",
+    "lambda_head",
+    "range_for",
+    "callee",
+    "constructed",
+    "binary",
+    "assignment",
+    "subscript",
+    "unary",
+)
+#: Those that matter only where there are Tensors, and what a file that has any holds.
+_OPERATORS = _EVENTS[_BINARY:]
+_TENSOR_WORDS = re.compile(r"Tensor|[Vv]ariable|at::")
+
+#: function, kind, name, line, guard, type expressions of the arguments, receiver, template arguments, raw arguments
+CallRow = tuple[int, str, str, int, str, tuple[str, ...], str, str, str]
+Environment = dict[str, str]
+
+
+class Body(NamedTuple):
+    """What is known of one function before its body is read."""
+
+    start: int
+    end: int
+    body: int  #: where the body begins
+    is_host: bool  #: whether it runs on the host: only then its calls are read
+    guard: str  #: the preprocessor guard around it
+    parameters: tuple[Parameter, ...]
+
+
+class Bodies:
+    """The calls of all functions of a file, and what stands outside of functions."""
+
+    def __init__(
+        self,
+        text: str,
+        captures: Mapping[str, Sequence[Node]],
+        bodies: Sequence[Body],
+        outer: Sequence[Mapping[str, str]],
+        guards: PreprocessorGuards,
+        scopes: Scopes,
+        line: Callable[[int], int],
+    ) -> None:
+        """``outer``: for each function the type expressions of the names that it sees from outside."""
+        self.text, self.bodies, self.outer, self.scopes, self.line = text, bodies, outer, scopes, line
+        self.calls: list[CallRow] = []
+        self.globals: list[tuple[str, str]] = []
+        self.dtypes: list[tuple[int, str, str, tuple[str, ...], int]] = []
+        self.prototypes: list[tuple[str, str, tuple[Parameter, ...]]] = []
+        self.environments: dict[int, Environment] = {}
+        self._strings: dict[str, str] = {}
+        #: end of the argument list by its start; the same of <<<…>>>
+        self._arguments = {n.start_byte: n.end_byte for n in captures.get("arguments", ())}
+        self._launches = {n.start_byte: n.end_byte for n in captures.get("launch", ())}
+        self._owner = 0
+        self._guard = ""
+        self._env: Environment = {}
+        self._read(captures, guards)
+
+    # -- the way through the events -----------------------------------------------------------------------------
+
+    def _events(self, captures: Mapping[str, Sequence[Node]]) -> list[tuple[int, int, int, int, Node]]:
+        """(start, what, end, number, node), in order of position; the number keeps nodes from being compared."""
+        events: list[tuple[int, int, int, int, Node]] = []
+        tensors = bool(self.outer) or _TENSOR_WORDS.search(self.text) is not None
+        for what, name in enumerate(_EVENTS):
+            nodes = captures.get(name)
+            if nodes and (tensors or name not in _OPERATORS):
+                events += [(n.start_byte, what, n.end_byte, i, n) for i, n in enumerate(nodes)]
+        events.sort()
+        return events
+
+    def _read(self, captures: Mapping[str, Sequence[Node]], preprocessor: PreprocessorGuards) -> None:
+        bodies, events = self.bodies, self._events(captures)
+        ahead = _Regions(regions(self.text, captures) if bodies and events else [])
+        starts, conditions = [*preprocessor.starts, len(self.text) + 1], preprocessor.guards
+        environments: dict[int, Environment] = {}
+        stack: list[int] = []
+        next_function, end_of_function, body_at = 0, -1, 0
+        next_start = bodies[0].start if bodies else len(self.text) + 1
+        condition_at, condition, changed = 0, "", True
+        for start, what, end, _, node in events:
+            if start >= next_start or start >= end_of_function:
+                next_function = self._enter(stack, next_function, start)
+                next_start = bodies[next_function].start if next_function < len(bodies) else len(self.text) + 1
+                end_of_function, changed = -1, True
+                if stack:
+                    self._owner = stack[-1]
+                    function = bodies[stack[-1]]
+                    end_of_function = function.end if function.is_host else -1
+                    body_at = function.body
+            if not stack:
+                if what == _DECLARATION:
+                    self._outside(node, start, end)
+                continue
+            if end_of_function < 0 or (start < body_at and what != _CALLEE):
+                continue
+            if starts[condition_at + 1] <= start:
+                while starts[condition_at + 1] <= start:
+                    condition_at += 1
+                condition = conditions[condition_at]
+                changed = True
+            if changed:
+                found = environments.get(self._owner)
+                if found is None:
+                    found = environments[self._owner] = self._environment(environments, stack)
+                self._env = found
+            if changed or start >= ahead.next_change:
+                self._guard = self._shared(_joined(condition, function.guard, ahead.at(start, function.start)))
+                changed = False
+            if what == _CALLEE:
+                self._call(start, end)
+            elif what == _DECLARATION:
+                self._declaration(node, start, end)
+            elif what <= _ASSIGNMENT and what >= _BINARY:
+                self._operation(what, node, start, end)
+            elif what == _LAMBDA:
+                self._lambda(start, end)
+            elif what == _RANGE_FOR:
+                self._range_for(node)
+            elif what == _CONSTRUCTED:
+                self._constructed(start, end)
+            else:
+                self._prefix(what, start, end)
+        # what a macro call in a body may see of the names around it
+        self.environments = {row[0]: environments[row[0]] for row in self.calls if row[8]}
+
+    def _enter(self, stack: list[int], next_function: int, offset: int) -> int:
+        """Make ``stack`` the functions around ``offset``, innermost last; return the first that begins behind it."""
+        bodies = self.bodies
+        while next_function < len(bodies) and bodies[next_function].start <= offset:
+            while stack and bodies[stack[-1]].end <= bodies[next_function].start:
+                stack.pop()
+            stack.append(next_function)
+            next_function += 1
+        while stack and bodies[stack[-1]].end <= offset:
+            stack.pop()
+        return next_function
+
+    def _environment(self, environments: Mapping[int, Environment], stack: Sequence[int]) -> Environment:
+        """What the parameters of the innermost function say, on top of what is seen from outside."""
+        env = dict(environments.get(stack[-2], {})) if len(stack) > 1 else {}
+        if stack[-1] < len(self.outer):
+            env.update(self.outer[stack[-1]])
+        for type_text, name, _ in self.bodies[stack[-1]].parameters:
+            if name:
+                env[name] = self._shared("T" + type_text)
+        return env
+
+    def _shared(self, text: str) -> str:
+        """One object per distinct string: smaller when marshalled."""
+        return self._strings.setdefault(text, text)
+
+    def _add(
+        self,
+        kind: str,
+        name: str,
+        offset: int,
+        arguments: tuple[str, ...],
+        receiver: str,
+        templates: str = "",
+        raw: str = "",
+    ) -> None:
+        line = self.line(offset)
+        self.calls.append((self._owner, kind, name, line, self._guard, arguments, receiver, templates, raw))
+
+    # -- calls ----------------------------------------------------------------------------------------------------
+
+    def _call(self, start: int, end: int) -> None:
+        text = self.text
+        after = end
+        a_end = self._arguments.get(end)
+        if a_end is None:
+            after, launch = self._behind(end)
+            a_end = self._arguments.get(after)
+            if a_end is None:
+                return
+            if launch:
+                self._launch(text[start:end], start)
+                return
+        callee = callee_of(text[start:end])
+        how, name, templates = callee[:3]
+        if how == QUIET:
+            return
+        a_start, a_end = after + 1, a_end - 1
+        env = self._env
+        if how == METHOD:
+            kinds = self._kinds(a_start, a_end)
+            form = callee.receiver
+            self._add("m", name, start, kinds, form if form.__class__ is str else self._filled(form), templates)
+        elif how <= MACRO and name not in env:
+            kinds = self._kinds(a_start, a_end)
+            if templates:
+                self._template_references(squeeze(templates), start)
+            elif callee.owner:
+                # Class<T>::method(…): a use of the class template
+                self._add("c", callee.owner, start, (), "", callee.owner_templates)
+                self._template_references(callee.owner_templates, start)
+            raw = text[a_start:a_end] if how == MACRO and a_end - a_start < 1500 else ""
+            self._add("f", name, start, kinds, "", templates, raw)
+        elif how == STD:
+            self._kinds(a_start, a_end)
+        elif how == CHECK:
+            body = self.bodies[self._owner]
+            if "Tensor" in text[body.start : body.body]:
+                self._message(a_start, a_end, start)
+        elif how == MAKE:
+            self._add("n", name, start, self._kinds(a_start, a_end), "", templates)
+        elif how == INNER:
+            # Foo<T>(…)(x), (*f)(x), Foo{}(x): the inner call is an event of its own; what is called is its operator()
+            kind = self._filled(callee.receiver)
+            kinds = self._kinds(a_start, a_end)
+            if kind not in (UNKNOWN, "Tlambda"):
+                self._add("m", "operator()", start, kinds, kind)
+        elif name in env:
+            # a local object is called: a lambda (its body is ours already), a functor, a function pointer
+            known = env[name]
+            kinds = self._kinds(a_start, a_end)
+            if known != "Tlambda" and not known.startswith("Tauto"):
+                self._add("m", "operator()", start, kinds, known)
+        elif how == LAUNCH:
+            for part in split_top(text[a_start:a_end])[:2]:
+                self._launch(part.removeprefix("(void*)").removeprefix("(const void*)").strip(" &"), start)
+        else:
+            self._kinds(a_start, a_end)
+            label, types = cpp_dtypes.dispatch(name, split_top(text[a_start:a_end]))
+            if label or types:
+                self.dtypes.append((self._owner, name, label, types, self.line(start)))
+
+    def _behind(self, offset: int) -> tuple[int, bool]:
+        """Where the arguments of a callee that ends at ``offset`` begin, and whether ``<<<…>>>`` stands between."""
+        text = self.text
+        while text[offset : offset + 1].isspace():
+            offset += 1
+        end = self._launches.get(offset)
+        if end is None:
+            return offset, False
+        while text[end : end + 1].isspace():
+            end += 1
+        return end, True
+
+    def _constructed(self, start: int, end: int) -> None:
+        """``Foo<T>{…}``."""
+        kind = written_type(squeeze(self.text[start:end]))
+        if kind.is_class and kind.plain:
+            self._add("n", kind.plain, start, (), "", kind.templates)
+            self._template_references(kind.templates, start)
+
+    def _message(self, start: int, end: int, offset: int) -> None:
+        """Tensors among the parts of a TORCH_CHECK's message: they are printed."""
+        for part in split_top(self.text[start:end])[1:]:
+            if part and part[0] != '"' and len(part) < 80:
+                kind = type_of(part, self._env)
+                if may_be_tensor(kind):
+                    self._add("p", "operator<<", offset, (), kind)
+
+    def _launch(self, callee: str, offset: int) -> None:
+        name = without_templates(squeeze(callee)).strip("()& ")
+        known = self._env.get(name)
+        names = [(name, callee)]
+        if known is not None and known.startswith("R"):
+            names = [(without_templates(n), n) for n in known[1:].split("\x02")]
+        for plain, full in names:
+            if plain:
+                templates = template_arguments(squeeze(full))
+                self._add("k", plain.removeprefix("::"), offset, (), "", templates)
+                self._template_references(templates, offset)
+
+    def _kinds(self, start: int, end: int) -> tuple[str, ...]:
+        """Type expressions of the arguments in ``text[start:end]``; functions named among them become references."""
+        if start >= end:
+            return ()
+        forms, references = arguments_of(self.text[start:end])
+        for found in references:
+            if found.written not in self._env:
+                self._refer(found, start)
+        return tuple([form if form.__class__ is str else self._filled(form) for form in forms])
+
+    def _filled(self, form: Form) -> str:
+        """The type expression of a form here, one object per distinct string."""
+        return self._shared(fill(form, self._env))
+
+    def _referred(self, part: str, offset: int) -> None:
+        """A reference, when ``part`` names something that is no local."""
+        found = reference_of(part)
+        if found.written not in self._env:
+            self._refer(found, offset)
+
+    def _refer(self, found: Reference, offset: int) -> None:
+        if found.plain:
+            self._add("r", found.plain, offset, (), "", found.templates)
+            if found.templates:
+                self._template_references(squeeze(found.templates), offset)
+
+    def _template_references(self, templates: str, offset: int) -> None:
+        """What is named among template arguments."""
+        for part in split_top(templates):
+            found = _TEMPLATE_NAME.match(part)
+            if not found:
+                continue
+            plain = found[1]
+            bare = plain.rpartition("::")[2]
+            if bare in PLAIN_TYPES or plain in self._env or plain.startswith("std::") or bare.endswith("_t"):
+                continue
+            if bare in ("true", "false", "typename") or (CONSTANT_NAME.match(bare) and not _IDENT.match(bare[1:])):
+                continue
+            inner = template_arguments(part)
+            self._add("t", plain.removeprefix("::"), offset, (), "", inner)
+            if "<" in part:
+                self._template_references(template_arguments(squeeze(part)), offset)
+
+    # -- locals ---------------------------------------------------------------------------------------------------
+
+    def _declaration(self, node: Node, start: int, end: int) -> None:
+        text, env = self.text, self._env
+        kind = node.child_by_field_name("type")
+        if kind is None:
+            return
+        type_end = kind.end_byte
+        written = written_type(squeeze(text[kind.start_byte : type_end]))
+        if written.elaborated:
+            return
+        rest = text[type_end:end].rstrip("; \n")
+        match = _POINTERS.match(rest)
+        at = match.end() if match else 0
+        if rest[at : at + 1] == "[":
+            close = rest.find("]", at)
+            equals = rest.find("=", close)
+            self._bind(rest[at + 1 : close], type_of(rest[equals + 1 :], env) if equals > 0 else UNKNOWN)
+            return
+        marks = rest[:at]
+        constructs = written.is_class and not written.is_auto and "*" not in marks and "&" not in marks
+        for part in split_top(rest[at:]):
+            found = _IDENT.search(part)
+            if not found:
+                continue
+            name, tail = found[0], part[found.end() :].lstrip()
+            while tail.startswith("["):
+                tail = tail[tail.find("]") + 1 :].lstrip()
+            value = tail[1:].strip() if tail.startswith("=") else ""
+            if written.is_auto or (tail.startswith("=") and "(*" in marks):
+                env[name] = self._auto(value or tail[1:-1])
+                if env[name][0] == "R":
+                    for reference in env[name][1:].split("\x02"):
+                        self._refer(named(reference), start)
+            else:
+                env[name] = self._shared(f"T{written.text}*" if "*" in marks else f"T{written.text}")
+            if constructs:
+                self._construction(written, tail, value, start)
+
+    def _construction(self, written: Written, tail: str, value: str, start: int) -> None:
+        """``Foo x(…)``: an object of a class is made."""
+        arguments: tuple[str, ...] = ()
+        if tail.startswith(("(", "{")):
+            arguments = tuple([self._shared(type_of(p, self._env)) for p in split_top(tail[1:-1])])
+        self._add("n", written.plain.removeprefix("::"), start, arguments, "", written.templates)
+        self._template_references(written.templates, start)
+        if value.startswith("&") or (value and REFERENCE.fullmatch(value)):
+            self._referred(value, start)
+
+    def _bind(self, names: str, value: str) -> None:
+        """Structured bindings: each name is an element of ``value``."""
+        for number, name in enumerate(names.split(",")):
+            self._env[name.strip()] = self._shared(f"G{number}|{value}")
+
+    def _auto(self, value: str) -> str:
+        """Type expression of an initialiser; ``R`` + names when it names functions (``auto k = &kernel<T>``)."""
+        if not value:
+            return UNKNOWN
+        if value[0] != "[" and ("&" in value or "<" in value) and "(" not in value:
+            names = []
+            for piece in _CHOICES.split(value):
+                found = REFERENCE.match(piece.strip())
+                if found and found[1] not in self._env and not found[1].startswith("std::"):
+                    names.append(squeeze(found[1]))
+            if names:
+                return self._shared("R" + "\x02".join(names))
+        if value[0] != "[" and len(value) > 600:
+            return UNKNOWN
+        return self._shared(type_of(value, self._env))
+
+    def _lambda(self, start: int, end: int) -> None:
+        text = self.text[start:end]
+        if not text.startswith("("):
+            return
+        for type_text, name, _ in parameter_rows(text[1 : close_of(text, 0, len(text)) - 1]):
+            if name:
+                self._env[name] = self._shared("T" + type_text)
+
+    def _range_for(self, node: Node) -> None:
+        text = self.text
+        kind, declarator, right = (node.child_by_field_name(f) for f in ("type", "declarator", "right"))
+        if kind is None or declarator is None or right is None:
+            return
+        head = text[declarator.start_byte : declarator.end_byte].strip("&* \n")
+        value = "T" + squeeze(text[kind.start_byte : kind.end_byte])
+        if value == "Tauto":
+            value = "I" + type_of(text[right.start_byte : right.end_byte], self._env)
+        if head.startswith("["):
+            self._bind(head[1:-1], value)
+        else:
+            self._env[head] = self._shared(value)
+
+    # -- operators on Tensors ---------------------------------------------------------------------------------------
+
+    def _operation(self, what: int, node: Node, start: int, end: int) -> None:
+        """``a + b``, ``a += b`` where one of them may be a Tensor."""
+        env, text = self._env, self.text
+        simple = _SIMPLE_OPERATION.match(text, start, end)
+        if simple is not None and not (_maybe(simple[1], env) or _maybe(simple[2], env)):
+            return
+        mark_node = node.child(1)
+        if mark_node is None or node.child_count < 3:
+            return
+        mark_start, mark_end = mark_node.start_byte, mark_node.end_byte
+        mark = text[mark_start:mark_end]
+        if mark not in (_BINARY_MARKS if what == _BINARY else _ASSIGN_MARKS):
+            return
+        left_text, right_text = text[start:mark_start].strip(), text[mark_end:end].strip()
+        if len(left_text) > 300 or len(right_text) > 300:
+            return
+        left, right = type_of(left_text, env), type_of(right_text, env)
+        if may_be_tensor(left) or may_be_tensor(right):
+            left = self._shared(left)
+            self._add("b", mark, start, (left, self._shared(right)), left)
+
+    def _prefix(self, what: int, start: int, end: int) -> None:
+        """``x[i]`` and ``-x`` where x may be a Tensor: methods of Tensor (aten/src/ATen/templates/TensorBody.h)."""
+        if end - start > 300:
+            return
+        text, env = self.text[start:end], self._env
+        if what == _UNARY:
+            kind = type_of(text[1:], env)
+            if may_be_tensor(kind):
+                self._add("m", f"operator{text[0]}", start, (), self._shared(kind))
+            return
+        bracket = open_of(text)
+        kind = type_of(text[:bracket], env)
+        if may_be_tensor(kind):
+            index = self._shared(type_of(text[bracket + 1 : -1], env))
+            self._add("m", "operator[]", start, (index,), self._shared(kind))
+
+    # -- outside of functions -----------------------------------------------------------------------------------------
+
+    def _outside(self, node: Node, start: int, end: int) -> None:
+        """A declaration outside of functions: a prototype with default arguments, a variable or constant."""
+        text = self.text[start : min(end, start + 4001)]
+        paren = text.find("(")
+        equals = text.find("=")
+        if 0 <= paren < equals and end - start <= 4000:
+            found = _QUALIFIED_END.search(text[:paren])
+            if found:
+                rows = tuple(parameter_rows(text[paren + 1 : close_of(text, paren, len(text)) - 1]))
+                scope, name = self.scopes.at(start), without_templates(found[1])
+                self.prototypes.append((f"{scope}::{name}" if scope else name, squeeze(text[: found.start()]), rows))
+        kind = node.child_by_field_name("type")
+        if kind is None:
+            return
+        k_start, k_end = kind.start_byte, kind.end_byte
+        rest = self.text[k_end : min(end, k_end + 200)]
+        match = _POINTERS.match(rest)
+        found = _IDENT.match(rest, match.end() if match else 0)
+        if found is None or rest[found.end() :].lstrip()[:1] not in ("=", ";", "{", "["):
+            return
+        type_text = squeeze(self.text[k_start:k_end])
+        if type_text not in ("auto", "class", "struct") and len(type_text) <= 60:
+            self.globals.append((self._shared(found[0]), self._shared(type_text)))
+
+
+class _Regions:
+    """The conditions of the language that hold, asked for in order of position."""
+
+    def __init__(self, rows: list[tuple[int, int, str]]) -> None:
+        self._rows = rows
+        self._at = 0
+        self._open: list[tuple[int, int, str]] = []
+        self.next_change = rows[0][0] if rows else 1 << 60
+
+    def at(self, offset: int, since: int) -> str:
+        """The conditions around ``offset`` that begin behind ``since``, outermost first."""
+        rows = self._rows
+        while self._at < len(rows) and rows[self._at][0] <= offset:
+            self._open.append(rows[self._at])
+            self._at += 1
+        self._open = [row for row in self._open if row[1] > offset]
+        ahead = rows[self._at][0] if self._at < len(rows) else 1 << 60
+        self.next_change = min([ahead, *(row[1] for row in self._open)])
+        return " && ".join([row[2] for row in self._open if row[0] >= since])
+
+
+def _joined(condition: str, known: str, guard: str) -> str:
+    """The guard of a line: its preprocessor condition, without the ``known`` one around the function, and ``guard``."""
+    if not condition or condition == known:
+        return guard
+    if known:
+        condition = condition.removeprefix(known).removeprefix(" && ")
+    return f"{condition} && {guard}" if guard else condition
+
+
+def _maybe(name: str, env: Mapping[str, str]) -> bool:
+    """Whether an operand that is one word may be a Tensor."""
+    known = env.get(name)
+    return known is not None and may_be_tensor(known)

@@ -1,0 +1,115 @@
+"""Types, names and argument lists in a C++ file, as far as their text alone tells.
+
+The same few texts come again and again, so that what was found out is kept per process.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from pytrace.extract.cpp_callee import QUIET_METHODS
+from pytrace.extract.cpp_text import Kept, split_top, template_arguments, without_comments, without_templates, words
+from pytrace.extract.cpp_types import UNKNOWN, Form, form_of
+
+REFERENCE = re.compile(r"&?\s*((?:::)?[A-Za-z_]\w*(?:<[^;{}()]*>)?(?:::[A-Za-z_]\w*(?:<[^;{}()]*>)?)*)$")
+CONSTANT_NAME = re.compile(r"(?:k[A-Z]\w*|[A-Z][A-Z0-9_]*)$")
+
+#: Type names that are never a class of the tree: constructing them reaches nothing.
+PLAIN_TYPES = words("""
+    auto void bool char short int long float double unsigned signed size_t ptrdiff_t int8_t int16_t int32_t
+    int64_t uint8_t uint16_t uint32_t uint64_t scalar_t opmath_t acc_t accscalar_t index_t Tensor TensorBase
+    TensorList Scalar IntArrayRef SymIntArrayRef SymInt string dim3 Half BFloat16 half bfloat16 T
+""")
+
+
+class Written(NamedTuple):
+    """A type as written."""
+
+    text: str
+    plain: str  #: without template arguments
+    templates: str
+    is_auto: bool
+    is_class: bool  #: whether it may be a class of the tree
+    elaborated: bool  #: ``struct x``, ``enum x``
+
+
+_types: Kept[Written] = Kept()
+
+
+def written_type(text: str) -> Written:
+    """What the type ``text``, with single blanks, says."""
+    return _types.get(text) or _types.keep(text, _written(text))
+
+
+def _written(text: str) -> Written:
+    plain = without_templates(text)
+    is_class = plain.rpartition("::")[2] not in PLAIN_TYPES and not plain.startswith("std::")
+    elaborated = text.startswith(("struct ", "class ", "enum ", "union "))
+    is_auto = text == "auto" or "auto" in text.split()
+    return Written(text, plain, template_arguments(text), is_auto, is_class, elaborated)
+
+
+class Reference(NamedTuple):
+    """A name that is handed on as a value."""
+
+    written: str
+    plain: str  #: without template arguments; "" when it can be no function
+    templates: str
+
+
+NO_REFERENCE = Reference("", "", "")
+_references: Kept[Reference] = Kept()
+
+
+def reference_of(part: str) -> Reference:
+    """The name that the argument ``part`` consists of; ``plain`` is "" when that can be no function."""
+    return _references.get(part) or _references.keep(part, _reference(part))
+
+
+def _reference(part: str) -> Reference:
+    found = REFERENCE.match(part)
+    return named(found[1]) if found else NO_REFERENCE
+
+
+def named(name: str) -> Reference:
+    """A name as written, taken apart."""
+    plain = without_templates(name)
+    bare = plain.rpartition("::")[2]
+    if bare in PLAIN_TYPES or CONSTANT_NAME.match(bare) or plain.startswith("std::"):
+        return Reference(name, "", "")
+    return Reference(name, plain.removeprefix("::"), template_arguments(name))
+
+
+#: The forms of the arguments in an argument list, and the names among them that may be functions handed on.
+Arguments = tuple[tuple[Form, ...], tuple[Reference, ...]]
+_lists: Kept[Arguments] = Kept()
+
+
+def arguments_of(text: str) -> Arguments:
+    """What an argument list holds."""
+    return _lists.get(text) or _lists.keep(text, _arguments(text))
+
+
+def _arguments(text: str) -> Arguments:
+    parts = split_top(without_comments(text)) if not text.isspace() else []
+    forms = tuple([form_of(p) if len(p) < 400 or p[0] in "[{" else UNKNOWN for p in parts])
+    references = []
+    for part, form in zip(parts, forms):
+        kind = form if isinstance(form, str) else form[2] if form[0] == "V" else ""
+        if kind[:1] in (UNKNOWN, "V") or part[:1] == "&":
+            found = reference_of(part)
+            if found.plain:
+                references.append(found)
+    return forms, tuple(references)
+
+
+def may_be_tensor(kind: str) -> bool:
+    """Whether something of this type expression may be a Tensor."""
+    kind = kind.lstrip("BL")
+    first = kind[:1]
+    if first == "T":
+        return "Tensor" in kind
+    if first == "M":
+        return kind.rpartition("|")[2] not in QUIET_METHODS
+    return first in ("C", "G", "I", "F")
