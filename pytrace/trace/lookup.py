@@ -102,9 +102,11 @@ def methods(store: Store, owner: str) -> list[Node]:
 
 def paths_beginning(store: Store, stem: str) -> list[str]:
     """C++ and CUDA files whose own name begins with ``stem``; those that are called just so when there are any."""
-    sql = "SELECT path FROM file WHERE kind = 'cpp' AND path LIKE ? ESCAPE '\\' ORDER BY path"
+    sql = "SELECT path FROM file WHERE path LIKE ? ESCAPE '\\' ORDER BY path"
     paths = [row[0] for row in store.db.execute(sql, (_like(f"/{stem}"),))]
-    own = [p for p in paths if p.rpartition("/")[2].startswith(stem)]
+    own = [
+        p for p in paths if p.rpartition("/")[2].startswith(stem) and p.endswith((".cu", ".cuh", ".cpp", ".h", ".hip"))
+    ]
     exact = [p for p in own if p.rpartition("/")[2].partition(".")[0] == stem and p.endswith(".cu")]
     return exact or [p for p in own if p.endswith(".cu")] or own
 

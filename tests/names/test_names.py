@@ -64,7 +64,7 @@ MANGLED = [
     ("__ZN2at6native3fooILi4EfEEvT0_", "at::native::foo", ["float"]),
     ("_ZN2at6native12_GLOBAL__N_13fooIdNS1_8EpilogueEEEvPT_", "at::native::foo", ["double", "at::native::Epilogue"]),
     (
-        "_ZN2at6native10vectorizedILi4ENS0_6AUnaryIllbNS0_32_GLOBAL__N__28ce31_9_EqKer_cu_d82EqIlEEEENS_6ArrayIPcLi2EEEEEviT0_",
+        "_ZN2at6native10vectorizedILi4ENS0_6AUnaryIllbNS0_32_GLOBAL__N__28ce31_9_EqKer_cu_d82EqIlEEEENS_5ArrayIPcLi2EEEEEviT0_",
         "at::native::vectorized",
         ["at::native::AUnary", "long", "long", "bool", "at::native::Eq", "long", "at::Array", "char"],
     ),
