@@ -31,6 +31,7 @@ class NodeKind:
     FUNCTOR = "functor"  #: a struct with ``operator()`` or a lambda given to a generic launcher
     BINDING = "binding"  #: a name that C++ gives to Python: ``torch._C._VariableFunctions.lstm``
     PYTHON = "python"  #: a name a user can write: ``torch.nn.functional.linear``
+    MODULE = "module"  #: a Python module that fills ``torch._C`` or calls into it while it is imported
     FORMULA = "formula"  #: one entry of ``derivatives.yaml``, named by its node: ``MulBackward0``
     MACRO = "macro"  #: a ``#define`` that takes part in an edge
     CPP_CLASS = "cpp_class"  #: a class of the C++ frontend: ``torch::nn::Linear``, ``torch::optim::SGD``
@@ -60,6 +61,8 @@ class EdgeKind:
     DTYPES = "dtypes"  #: function -> label; attrs["dtypes"] = the element types it dispatches on
     #: op -> python; key = dispatch key, or the table it is entered in: decomposition, meta, lowering, fallback, fake, …
     REGISTERS_PYTHON = "registers_python"
+    PROVIDES = "provides"  #: function -> binding: puts it into Python; key = function, class, type, module, object, …
+    IMPLEMENTED_BY = "implemented_by"  #: binding -> the C++ function of a method table or a pybind11 definition
     GENERATED_FROM = "generated_from"  #: generated node -> what it is generated from
 
 

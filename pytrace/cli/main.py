@@ -22,7 +22,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "kernel": ("pytrace.cli.kernel", "Show a kernel, functor or kernel function; --up: the operators that reach it."),
     "stub": ("pytrace.cli.stub", "Show a dispatch stub: who registers it, and who uses it."),
     "api": ("pytrace.cli.api", "Go down from a Python name to its operators."),
-    "binding": ("pytrace.cli.binding", "Show where a C++ name of the binding layer stands, who calls it, its Python names."),
+    "binding": (
+        "pytrace.cli.binding",
+        "Show a C++ name of the binding layer: where, who calls it, its Python names.",
+    ),
     "init": ("pytrace.cli.init", "Show how `import torch` fills torch._C, initialiser by initialiser."),
     "backward": ("pytrace.cli.backward", "Show a derivative formula and what it calls."),
     "at": ("pytrace.cli.at", "Say what stands at FILE:LINE, and which operators reach it."),

@@ -20,6 +20,7 @@ def link(files: Mapping[str, tuple[str, Facts]], jobs: int = 1) -> Graph:
         dispatch,
         functions,
         generated,
+        init_order,
         macros,
         operators,
         python,
@@ -44,4 +45,5 @@ def link(files: Mapping[str, tuple[str, Facts]], jobs: int = 1) -> Graph:
     bindings.link(ctx)
     python.link(ctx)
     python_registrations.link(ctx)
+    init_order.link(ctx)
     return ctx.graph

@@ -76,6 +76,17 @@ class Tables:
             todo += [(where, source) for where, source in self._find(self._sources, at, name)]
         self._rename(owner, path, seen)
 
+    def of(self, path: str, name: str) -> Iterator[tuple[str, Any]]:
+        """(path, table) of what a table, or a function that gives one, stands for when ``path`` names it."""
+        seen: set[tuple[str, str]] = set()
+        todo = [(path, name)]
+        while todo:
+            at, name = todo.pop()
+            if (at, name) not in seen:
+                seen.add((at, name))
+                yield from self._find(self._tables, at, name)
+                todo += self._find(self._sources, at, name)
+
     def _find(self, index: dict[str, list[tuple[str, Any]]], path: str, name: str) -> Iterator[tuple[str, Any]]:
         """Entries of this name: of the same file first, else of the file that opens the named namespace."""
         space, _, bare = name.rpartition("::")
