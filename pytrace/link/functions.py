@@ -107,6 +107,7 @@ class FunctionTable:
         self.using_names: dict[str, dict[str, list[tuple[str, str]]]] = {}
         self.global_names: dict[str, list[tuple[str, str]]] = defaultdict(list)
         self.globals: dict[str, set[str]] = defaultdict(set)
+        self._class_names: dict[tuple[str, str, str], list[str]] = {}
         self._lookups: dict[tuple[str, str, str], list[Symbol]] = {}
 
     # -- lookup -----------------------------------------------------------------------------------------------
@@ -186,6 +187,13 @@ class FunctionTable:
 
     def class_names(self, name: str, scope: str, file: str) -> list[str]:
         """Qualified names of the classes that ``name`` may mean in ``scope``."""
+        key = (name, scope, file)
+        found = self._class_names.get(key)
+        if found is None:
+            found = self._class_names[key] = self._find_classes(name, scope, file)
+        return found
+
+    def _find_classes(self, name: str, scope: str, file: str) -> list[str]:
         name = without_templates(name).strip().removeprefix("::")
         bare = name.rpartition("::")[2]
         for enclosing in scopes(scope):
