@@ -1,0 +1,35 @@
+"""From the message ``"NAME" not implemented for 'Half'`` to the functions whose ``AT_DISPATCH_…`` has that name.
+
+The name is no function: it is the string that a dispatch macro is given (aten/src/ATen/Dispatch.h), often, but not
+always, that of a function around it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from pytrace.model import EdgeKind, NodeKind
+from pytrace.store import Store
+from pytrace.trace.resolve import Found
+
+_MESSAGE = re.compile(r"[\"\u201c]?(?P<label>[\w:. ]+?)[\"\u201d]? not implemented for \W?(?P<type>\w+)")
+
+
+def find(store: Store, text: str) -> Found | None:
+    """The functions behind a label, or behind the message with it; None when there is no such label."""
+    message = _MESSAGE.search(text)
+    name = message["label"].strip() if message else text.strip("`'\" ")
+    labels = store.named(name, NodeKind.LABEL)
+    if not labels:
+        return None
+    edges = store.edges_to([n.id for n in labels], EdgeKind.DTYPES)
+    functions = sorted(store.nodes(e.src for e in edges).values(), key=lambda n: (n.file, n.line))
+    places = ", ".join(sorted({f"{e.file}:{e.line}" for e in edges}))
+    how = f'"{name}" is no function but the name that AT_DISPATCH is given at {places}'
+    if message:
+        wanted = message["type"]
+        having = sorted({f"{e.file}:{e.line}" for e in edges if wanted in e.attrs.get("dtypes", ())})
+        how += f"; in this tree {wanted} is {'implemented there' if having else 'not among its types'}"
+        if having and len(having) < len(places.split(", ")):
+            how += f" at {', '.join(having)} only"
+    return Found(functions, how)
