@@ -24,6 +24,7 @@ PARSERS = {
     "python": Parser(Language(tree_sitter_python.language())),
 }
 PARSERS["template"] = PARSERS["cpp"]
+PARSERS["python_outline"] = PARSERS["python"]
 
 
 def parse(item: tuple[str, str]) -> bool:

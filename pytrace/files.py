@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from typing import NamedTuple
 
@@ -26,6 +27,10 @@ CPP_SUFFIXES = frozenset(
 
 #: Sources with ``${placeholders}`` that PyTorch's generators fill in (torchgen/gen.py, tools/autograd/gen_*.py).
 TEMPLATE_FOLDERS = ("aten/src/ATen/templates/", "tools/autograd/templates/")
+
+#: Test programs and benchmarks in C++: no operator is reached through them, and nothing that they define or register
+#: is part of the library (their folders have CMake targets of their own).
+TEST_CODE = re.compile(r"/(?:tests?|bench|benchmarks?)/|_test\.\w+$")
 
 #: Where Python that matters lives: the package, the generators, functorch.
 PYTHON_FOLDERS = ("torch/", "torchgen/", "tools/autograd/", "functorch/")
@@ -93,6 +98,8 @@ def kind_of(path: str) -> str | None:
             return None
         return "python_outline" if path.startswith(OUTLINE_FOLDERS) else "python"
     if suffix in CPP_SUFFIXES:
+        if TEST_CODE.search(path):
+            return None
         return "template" if path.startswith(TEMPLATE_FOLDERS) else "cpp"
     return None
 
