@@ -171,7 +171,13 @@ class Resolver:
     def pack(self, resolved: Resolved) -> Packed:
         """What the last ``resolve`` found, as plain values; what it noted of templates is taken out of here."""
         rows, lost, libraries = resolved
-        functors = [(s.id, *where, launcher, call[3], call[4]) for s, *where, launcher, call in self.functors]
+        # A functor that is made inside another's arguments has no launcher of its own to be told with.
+        given = {(s.id, name) for s, name, _, _, launcher, _ in self.functors if launcher}
+        functors = [
+            (s.id, name, *where, launcher, call[3], call[4])
+            for s, name, *where, launcher, call in self.functors
+            if launcher or (s.id, name) not in given
+        ]
         virtual = [tuple(row) for _, row in self.virtual]
         self.virtual.clear()
         return [tuple(row) for row in rows], lost, libraries, functors, virtual, self.templates.drain()
@@ -466,6 +472,9 @@ class Resolver:
                 self._to_symbols(self._choose(constructors, call), "construct", call)
             invoked = self.functions.methods(owner, "operator()", self.path)
             if invoked:
+                if any(s.kind == "device" for s in invoked):
+                    info = self.functions.classes[owner][0]
+                    self.functors.append((self.symbol, owner, info.file, info.line, "", call))
                 self._to_symbols([s for s in invoked if s.kind != "device"], "construct", call)
 
     def _given_to_bases(self, owner: str, call: CallRow) -> None:
