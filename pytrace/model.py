@@ -35,6 +35,9 @@ class NodeKind:
     FORMULA = "formula"  #: one entry of ``derivatives.yaml``, named by its node: ``MulBackward0``
     MACRO = "macro"  #: a ``#define`` that takes part in an edge
     CPP_CLASS = "cpp_class"  #: a class of the C++ frontend: ``torch::nn::Linear``, ``torch::optim::SGD``
+    ALERT = "alert"  #: the text of an ``alertNotDeterministic``: "… does not have a deterministic implementation"
+    DOC = "doc"  #: where a builtin gets its documentation: a call of ``_add_docstr``
+    TEST = "test"  #: an entry of PyTorch's own tests: ``OpInfo("nn.functional.mse_loss", …)``, ``ModuleInfo(…)``
     LABEL = "label"  #: the name an ``AT_DISPATCH_*`` gives: ``"…" not implemented for 'Half'``
 
 
@@ -59,6 +62,9 @@ class EdgeKind:
     CALLS_LIBRARY = "calls_library"  #: function -> library
     DERIVATIVE = "derivative"  #: op -> formula; key = the dispatch key of the formula, ``Default``
     DTYPES = "dtypes"  #: function -> label; attrs["dtypes"] = the element types it dispatches on
+    ALERTS = "alerts"  #: function -> alert
+    DOCUMENTED = "documented"  #: binding | python -> doc
+    TESTED_BY = "tested_by"  #: op | python -> test; key = the option that names the op: name, aten_backward_name, …
     #: op -> python; key = dispatch key, or the table it is entered in: decomposition, meta, lowering, fallback, fake, …
     REGISTERS_PYTHON = "registers_python"
     PROVIDES = "provides"  #: function -> binding: puts it into Python; key = function, class, type, module, object, …

@@ -16,6 +16,7 @@ environments {function: {name: type expression}} of functions with possible macr
 dtypes      (function, macro, label, types, line) of AT_DISPATCH_*
 globals     (name, type): variables and constants of a namespace
 prototypes  (name, scope, parameters): declarations without a body (they hold the default arguments)
+alerts      (line, text) of alertNotDeterministic
 errors      number of ERROR nodes' presence: 0 or 1
 """
 
@@ -28,7 +29,7 @@ from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
-from pytrace.extract import cbindings, macros, registrations
+from pytrace.extract import cbindings, cpp_alerts, macros, registrations
 from pytrace.extract.cpp_bodies import Bodies, Body
 from pytrace.extract.cpp_guards import Directive, PreprocessorGuards, directives, includes
 from pytrace.extract.cpp_heads import head_of, parameter_rows, plain_name, returns_of, structured_name
@@ -114,6 +115,7 @@ def extract(source: bytes) -> Facts:
     facts = structure(tree, clean, source.decode("latin-1"))
     facts.update(registrations.extract(tree, source))
     facts.update(cbindings.extract(tree, clean))
+    facts.update(cpp_alerts.extract(source))
     rows = macros.defines(source)
     if rows:
         facts["defines"] = rows

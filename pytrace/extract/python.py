@@ -33,7 +33,7 @@ from operator import attrgetter
 
 from tree_sitter import Node, Parser, Query, QueryCursor
 
-from pytrace.extract import python_registrations
+from pytrace.extract import python_registrations, python_tests
 from pytrace.extract.python_reader import Reader
 from pytrace.extract.python_values import language
 from pytrace.extract.queries import load
@@ -80,6 +80,7 @@ def read(source: bytes, *, outline: bool) -> Facts:
     registrations = python_registrations.extract(tree, source)
     diagnostics = registrations.pop("diagnostics", [])
     facts.update(registrations)
+    facts.update(python_tests.extract(source))
     facts["shards"] = [(source.count(b"\n", 0, found.start()) + 1, int(found[1])) for found in _SHARDS.finditer(source)]
     facts["diagnostics"] = _diagnostics(source, lines) + diagnostics
     return facts

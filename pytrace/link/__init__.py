@@ -14,6 +14,7 @@ def link(files: Mapping[str, tuple[str, Facts]], jobs: int = 1) -> Graph:
     ``files`` maps each path to its kind and facts; ``jobs`` is the number of processes that may be used.
     """
     from pytrace.link import (
+        around,
         bindings,
         calls,
         cpp_frontend,
@@ -46,4 +47,5 @@ def link(files: Mapping[str, tuple[str, Facts]], jobs: int = 1) -> Graph:
     python.link(ctx)
     python_registrations.link(ctx)
     init_order.link(ctx)
+    around.link(ctx)
     return ctx.graph

@@ -206,7 +206,9 @@ class _Linker:
 def _python(ctx: Context) -> None:
     """What Python modules do with ``torch._C`` while they are imported."""
     entry = next((s.id for s in ctx.functions.by_name.get(ENTRY, ())), None)
-    for path, facts in ctx.of_kind("python"):
+    for path, (kind, facts) in ctx.files.items():
+        if not kind.startswith("python"):
+            continue
         ends: list[tuple[int, int, str]] = []
         if path == "torch/__init__.py" and entry is not None:
             ends += [(line, entry, "python-import") for target, line in facts.get("stars", ()) if target == ROOT]
