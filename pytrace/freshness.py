@@ -9,11 +9,49 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 
 from pytrace import program
 from pytrace.checkout import head
 from pytrace.paths import index_path
 from pytrace.store import SCHEMA_VERSION, Manifest, Store, is_whole
+
+#: A check that ``begin`` started: the tree's root and the process that looks at it.
+_begun: tuple[str, int] | None = None
+
+
+def begin(root: str) -> None:
+    """Start the check of ``root`` in a process of its own; ``fresh_store`` asks for its result.
+
+    For the command line, which has a command to import meanwhile: looking at thousands of files takes as long. Does
+    nothing where that would gain nothing (one CPU) or where forking is not safe.
+    """
+    global _begun
+    if sys.platform != "linux" or len(os.sched_getaffinity(0)) < 2:
+        return
+    pid = os.fork()
+    if pid:
+        _begun = (root, pid)
+        return
+    code = 1
+    try:
+        store = _checked(root)
+        code = 0 if store is not None else 1
+    finally:
+        os._exit(code)  # nothing of the parent's may be flushed or said twice
+
+
+def _result(root: str) -> bool | None:
+    """The result of the check that was begun for ``root``, None when there is none."""
+    global _begun
+    if _begun is None or _begun[0] != root:
+        return None
+    pid, _begun = _begun[1], None
+    try:
+        _, status = os.waitpid(pid, 0)
+    except ChildProcessError:
+        return None
+    return status == 0
 
 
 def fresh_store(root: str, *, check: bool = True) -> Store | None:
@@ -21,6 +59,28 @@ def fresh_store(root: str, *, check: bool = True) -> Store | None:
 
     With ``check`` off only what makes it unreadable counts (another schema), not what has changed in the tree.
     """
+    result = _result(root) if check else True
+    if result is None:
+        return _checked(root)
+    return _readable(root) if result else None
+
+
+def _checked(root: str) -> Store | None:
+    """The index of ``root``, open, when it is true."""
+    store = _readable(root)
+    if store is None:
+        return None
+    try:
+        if not why_stale(store, root):
+            return store
+    except (sqlite3.Error, KeyError, ValueError, OSError):
+        pass
+    store.close()
+    return None
+
+
+def _readable(root: str) -> Store | None:
+    """The index of ``root``, open, when it can be read at all."""
     path = index_path(root)
     if not os.path.exists(path) or not is_whole(path):
         return None
@@ -29,8 +89,7 @@ def fresh_store(root: str, *, check: bool = True) -> Store | None:
     except sqlite3.Error:
         return None
     try:
-        readable = store.meta("schema") == str(SCHEMA_VERSION)
-        if readable and (not check or not why_stale(store, root)):
+        if store.meta("schema") == str(SCHEMA_VERSION):
             return store
     except (sqlite3.Error, KeyError, ValueError):
         pass

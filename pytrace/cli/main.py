@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import sqlite3
 import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import pairwise
 from typing import IO, Any
 
 import click
@@ -42,6 +45,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 
 
+#: Commands that do not ask an index first.
+_NO_QUESTIONS = frozenset(("index", "fetch"))
+
+
 class Failure(click.ClickException):
     """A sentence on stderr, and exit code 1."""
 
@@ -58,6 +65,12 @@ class Interrupted(Failure):
 
 class LazyGroup(click.Group):
     """A group that imports a command's module when the command is run, and turns our errors into sentences."""
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, **more: Any) -> Any:
+        """As click's; as a program of its own (no ``args``) it begins the freshness check first."""
+        if args is None:
+            _begin_check(sys.argv[1:])
+        return super().main(args, *rest, **more)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All names, in the order of the table."""
@@ -100,6 +113,24 @@ class LazyGroup(click.Group):
             raise Failure(f"The index could not be read ({error}). `pytrace index --force` writes it anew.") from error
         except KeyboardInterrupt:
             raise Interrupted("Interrupted. The index is as it was before.") from None
+
+
+def _begin_check(arguments: Sequence[str]) -> None:
+    """Begin the freshness check of the tree that a question will ask about, while its command is imported.
+
+    A guess, from ``--root`` alone: ``open_store`` finds the tree by the rules, and checks anew when it is another.
+    """
+    if not arguments or arguments[0] not in COMMANDS or arguments[0] in _NO_QUESTIONS:
+        return
+    if not {"--no-refresh", "--help", "-h"}.isdisjoint(arguments):
+        return
+    named = [text.partition("=")[2] for text in arguments if text.startswith("--root=")]
+    named += [text for option, text in pairwise(arguments) if option == "--root"]
+    from pytrace.checkout import find_root
+    from pytrace.freshness import begin
+
+    with suppress(PytraceError):
+        begin(find_root(named[0] if named else None))
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
