@@ -6,7 +6,8 @@ import marshal
 
 import pytest
 
-from pytrace.extract.cpp import Call, Class, Function, bodies, extract, parameter_rows
+from pytrace.extract.cpp import Call, Class, Function, bodies, extract
+from pytrace.extract.cpp_heads import parameter_rows
 
 
 def functions(source: str) -> list[Function]:
