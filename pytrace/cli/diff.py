@@ -36,6 +36,7 @@ def command(
         after = common.open_store(ctx)
         near = after
     else:
+        sides.prepare(ctx, [name for name in (old, new) if not os.path.isfile(name)])
         near = None if os.path.isfile(old) and os.path.isfile(new) else sides.near_store(ctx)  # type: ignore[assignment]
         after = sides.open_side(ctx, new, near)
     before = sides.open_side(ctx, old, near)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from pytrace.cli import asking, common
+from pytrace.cli import asking, common, pictures
 from pytrace.trace import kernel, resolve
 
 
@@ -20,7 +20,7 @@ from pytrace.trace import kernel, resolve
     help="With --up: show at most so many paths for each operator.",
 )
 @common.limit_option(12, "Show at most so many operators (or users); 0 shows all.")
-@common.format_option("text", "json")
+@common.format_option("text", "json", *pictures.FORMATS)
 @common.why_option
 @common.store_options
 @click.pass_context
@@ -34,9 +34,12 @@ def command(ctx: click.Context, name: str, up: bool, paths: int, limit: int, fmt
     found = resolve.kernels(store, name)
     if not found.nodes:
         asking.unknown(store, name, "kernel, function, functor or stub", resolve.CPP_KINDS, found.how)
-    answer = kernel.answer(store, name, found, up=up, limit=limit, paths=paths)
+    answer = kernel.answer(store, name, found, up=up or fmt in pictures.FORMATS, limit=limit, paths=paths)
     if fmt == "json":
         asking.emit_json(store, "pytrace/kernel/1", answer)
+        return
+    if fmt in pictures.FORMATS:
+        common.emit(pictures.of_kernel(store, answer, fmt))
         return
     from pytrace.render import kernel_text
 

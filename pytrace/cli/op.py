@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from pytrace.cli import asking, common
+from pytrace.cli import asking, common, pictures
 from pytrace.errors import BadQuestion
 from pytrace.model import NodeKind
 from pytrace.trace import devices, op, resolve
@@ -22,7 +22,7 @@ from pytrace.trace import devices, op, resolve
     help="Open the operators that are called, so many levels down.",
 )
 @common.limit_option(80, "Draw about so many lines of paths; 0 draws all.")
-@common.format_option("text", "json")
+@common.format_option("text", "json", *pictures.FORMATS)
 @common.why_option
 @common.store_options
 @click.pass_context
@@ -41,6 +41,9 @@ def command(ctx: click.Context, name: str, device: str, depth: int, limit: int, 
     answer = op.answer(store, name, found, device=device, depth=depth, limit=limit, python_limit=6 if limit else 0)
     if fmt == "json":
         asking.emit_json(store, "pytrace/op/1", answer)
+        return
+    if fmt in pictures.FORMATS:
+        common.emit(pictures.of_operator(store, answer, fmt))
         return
     from pytrace.render import op_text
 

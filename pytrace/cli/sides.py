@@ -39,6 +39,20 @@ def open_side(ctx: click.Context, name: str, near: Store | None) -> Store:
     return store
 
 
+def prepare(ctx: click.Context, revisions: list[str]) -> None:
+    """Make the indexes of several revisions side by side; raises ``BadQuestion`` for an unknown one."""
+    if len(revisions) < 2:
+        return
+    from pytrace.checkout import find_root
+    from pytrace.pool import default_jobs
+    from pytrace.report import git, revision
+
+    root = find_root(common.setting(ctx, "root"))
+    commits = [git.commit_of(root, name) for name in revisions]
+    jobs, quiet = common.setting(ctx, "jobs") or default_jobs(), bool(common.setting(ctx, "quiet"))
+    revision.prepare(root, commits, jobs=jobs, quiet=quiet)
+
+
 def _index_file(ctx: click.Context, path: str) -> Store:
     from pytrace.store import SCHEMA_VERSION, Store
 

@@ -16,6 +16,9 @@ _ROLES = {
 }  # fmt: skip
 #: One letter each, for narrow pages.
 LETTERS = {how: how[0].upper() for how in HOW}
+#: Columns for families of keys, where there is room: head -> first letters of the keys.
+FAMILIES = {"sparse": "Sparse", "quantized": "Quantized", "nested": "NestedTensor"}
+_WIDE = 140
 _BACKWARD = {"not_implemented": "none", "not_differentiable": "not needed", "": "?"}
 
 
@@ -48,15 +51,18 @@ def backward_word(row: OperatorRow) -> str:
 
 
 def _table(page: Page, backends: Sequence[str], rows: Sequence[OperatorRow]) -> None:
+    families = FAMILIES if page.width >= _WIDE else {}
     heads = [Column("operator", elastic=True), *(Column(b) for b in backends)]
+    heads += [Column(head, elastic=True) for head in families]
     heads += [Column("backward"), Column("vmap"), Column("decomposition", elastic=True)]
     words = [[_served(row, backend) for backend in backends] for row in rows]
     widest = [max(len(b), *(len(w[i]) for w in words)) for i, b in enumerate(backends)]
-    narrow = 30 + sum(widest) + 2 * len(backends) + 40 > page.width
+    narrow = 30 + sum(widest) + 2 * len(backends) + 40 + 14 * len(families) > page.width
     table: list[list[TableCell]] = []
     for row, served in zip(rows, words):
         cells: list[TableCell] = [(row.name, "op", _at(row.file, row.line))]
         cells += [(_word(how, narrow), _ROLES.get(how, "dim")) for how in served]
+        cells += [(row.family(prefix) or "-", "key") for prefix in families.values()]
         cells += [(backward_word(row), "formula" if row.autograd == "formula" else "dim"), (row.batching or "-", "dim")]
         cells.append((row.decomposition[0].name.rpartition(".")[2] if row.decomposition else "-", "python"))
         table.append(cells)

@@ -47,7 +47,7 @@ LEVELS = ("error", "warning", "note")
 _KEYS = ("id", "about", "where", "require", "forbid", "except", "level", "why")
 _ID = re.compile(r"[A-Za-z0-9][\w.-]*$")
 
-EXAMPLE = """# Rules that `pytrace check` holds the tree against. Each has an id, what it is about, which of them, and what must be.
+EXAMPLE = """# Rules that `pytrace check` holds the tree against: an id, which things, and what must be.
 
 [[rule]]
 id = "cuda-runs-on-cpu"
@@ -157,7 +157,7 @@ def _toml(text: str) -> dict[str, Any]:
         import tomllib
     else:
         try:
-            import tomli as tomllib
+            import tomli as tomllib  # type: ignore[import-not-found,unused-ignore]
         except ModuleNotFoundError as error:
             raise PolicyError("Reading TOML needs Python 3.11, or `pip install tomli`.") from error
     try:

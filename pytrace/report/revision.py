@@ -20,6 +20,7 @@ from pytrace import __version__, pool, program, reading
 from pytrace.errors import BadQuestion
 from pytrace.facts import FactCache
 from pytrace.files import SKIPPED_FOLDERS, SKIPPED_NAMES, TOPS, kind_of
+from pytrace.forks import fork_map
 from pytrace.graph import Graph
 from pytrace.identity import UPSTREAM
 from pytrace.lock import locked
@@ -53,7 +54,7 @@ def store_of(
     whole = index_path(root, commit)
     if _usable(whole, commit):
         return Store(whole)
-    path = whole if calls else whole.removesuffix(".db") + "-tables.db"
+    path = whole if calls else _tables_path(root, commit)
     report = reporter(quiet)
     try:
         with locked(lock_path(path), report.say):
@@ -63,6 +64,27 @@ def store_of(
     finally:
         report.close()
     return Store(path)
+
+
+def prepare(root: str, commits: Sequence[str], *, jobs: int, quiet: bool) -> None:
+    """Make the tables of several commits that are not indexed yet, side by side when ``jobs`` allows."""
+    todo = [
+        commit
+        for commit in dict.fromkeys(commits)
+        if not _usable(index_path(root, commit), commit) and not _usable(_tables_path(root, commit), commit)
+    ]
+    if len(todo) < 2 or jobs < 2:
+        return  # ``store_of`` will do it
+
+    def make(commit: str) -> bool:
+        store_of(root, commit, quiet=quiet, calls=False).close()
+        return True
+
+    fork_map(make, todo, jobs)
+
+
+def _tables_path(root: str, commit: str) -> str:
+    return index_path(root, commit).removesuffix(".db") + "-tables.db"
 
 
 def index_path(root: str, commit: str) -> str:

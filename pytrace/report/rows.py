@@ -113,6 +113,11 @@ class OperatorRow:
         """Whether the name starts without an underscore."""
         return not self.local.startswith("_")
 
+    def family(self, prefix: str) -> str:
+        """The backends that a family of keys (``Sparse``, ``Quantized``, ``NestedTensor``) has kernels for, in order."""
+        keys = [cell.key for cell in self.cells if cell.key.startswith(prefix) and cell.how != "fallthrough"]
+        return " ".join(dict.fromkeys(key.removeprefix(prefix).removeprefix("Csr") for key in keys))
+
     def keys(self) -> set[str]:
         """Keys with a row of their own, inherited ones included."""
         return {cell.key for cell in self.cells}
