@@ -85,6 +85,8 @@ def _terminate(out: bytearray, source: bytes, start: int, end: int, line_end: in
         if blank > out.rfind(b'"', start, end):
             out[blank] = _NEWLINE
             out[line_end] = mark
+        elif source[end - 2 : end] == b'")' and source[end - 3] not in b'"\\':
+            out[end - 3 : end] = b'")' + bytes((mark,))  # the message gives up its last character
 
 
 def _type_arguments(out: bytearray, source: bytes, start: int, end: int) -> None:

@@ -103,6 +103,8 @@ def test_words(source: str, expected: str) -> None:
         ("\nREG(void(*)(A&, int), s);\n", "\nREG(_oid____A___int_, s);\n"),
         ("\nREG(const A&, T*, ==);\n", "\nREG(_onst_A_, __, __);\n"),
         ("\nTORCH_CHECK(a, b * c);\n", "\nTORCH_CHECK(a, b * c);\n"),
+        # no semicolon, and no blank behind it to put one: the message gives up a character
+        ('\nTORCH_CHECK(false, "no way")\n}', '\nTORCH_CHECK(false, "no wa");\n}'),
     ],
 )
 def test_statements(source: str, expected: str) -> None:
