@@ -17,6 +17,7 @@ from pytrace.report.queries import EdgeRow, NodeRow
 from pytrace.report.reach import Reach
 from pytrace.report.rows import HOW, Cell, OperatorReport, OperatorRow, Place
 from pytrace.report.stamp import stamp
+from pytrace.report.structured import meta_function
 from pytrace.report.totals import totals
 from pytrace.schema import keys
 from pytrace.store import Store
@@ -61,9 +62,9 @@ def rows(store: Store, *, details: bool = True, sources: Container[str] = HOW) -
     wanted = {
         e.dst for group in (found.dispatches, found.python, found.derivative) for es in group.values() for e in es
     }
-    ends = _ends(store, wanted)
+    ends, metas = _ends(store, wanted)
     reach = Reach(store) if details else None
-    made = {op_id: _row(op, found, ops, ends) for op_id, op in ops.items()}
+    made = {op_id: _row(op, found, ops, ends, metas) for op_id, op in ops.items()}
     for row in made.values():
         row.cells = [cell for cell in row.cells if cell.how in sources]
     for op_id, row in made.items():
@@ -88,12 +89,21 @@ def _edges(store: Store) -> _Edges:
     )
 
 
-def _ends(store: Store, wanted: set[int]) -> dict[int, Place]:
-    kinds = (NodeKind.FUNCTION, NodeKind.PYTHON, NodeKind.FORMULA, "fallback")
-    return {n.id: Place(n.name, n.file, n.line) for n in queries.nodes(store, *kinds) if n.id in wanted}
+def _ends(store: Store, wanted: set[int]) -> tuple[dict[int, Place], dict[str, Place]]:
+    """Places of the ``wanted`` nodes by id, and of the meta functions of structured operators by name."""
+    ends: dict[int, Place] = {}
+    metas: dict[str, Place] = {}
+    for node in queries.nodes(store, NodeKind.FUNCTION, NodeKind.PYTHON, NodeKind.FORMULA, "fallback"):
+        if node.id in wanted:
+            ends[node.id] = Place(node.name, node.file, node.line)
+        elif node.name.startswith("at::meta::"):
+            metas[node.name] = Place(node.name, node.file, node.line)
+    return ends, metas
 
 
-def _row(op: NodeRow, edges: _Edges, ops: dict[int, NodeRow], ends: dict[int, Place]) -> OperatorRow:
+def _row(
+    op: NodeRow, edges: _Edges, ops: dict[int, NodeRow], ends: dict[int, Place], metas: dict[str, Place]
+) -> OperatorRow:
     attrs = op.attributes()
     delegate = edges.delegates.get(op.id)
     source = edges.generated.get(op.id)
@@ -101,6 +111,10 @@ def _row(op: NodeRow, edges: _Edges, ops: dict[int, NodeRow], ends: dict[int, Pl
     through = ops[delegate].name if delegate in ops else ""
     cells = _cells(edges.dispatches.get(op.id, ()), python, ends, through)
     _add_generated(cells, attrs.get("generated_keys") or {}, through)
+    meta = metas.get(meta_function(str((attrs.get("group") or ("",))[0])))
+    for cell in cells:
+        if cell.key == "Meta" and cell.how == "generated" and meta is not None:
+            cell.functions = [meta]
     cells.sort(key=lambda cell: key_order(cell.key))
     derivative = edges.derivative.get(op.id, ())
     return OperatorRow(

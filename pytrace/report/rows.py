@@ -114,7 +114,7 @@ class OperatorRow:
         return not self.local.startswith("_")
 
     def family(self, prefix: str) -> str:
-        """The backends that a family of keys (``Sparse``, ``Quantized``, ``NestedTensor``) has kernels for, in order."""
+        """The backends for which a family of keys (``Sparse``, ``Quantized``, …) has kernels, in order."""
         keys = [cell.key for cell in self.cells if cell.key.startswith(prefix) and cell.how != "fallthrough"]
         return " ".join(dict.fromkeys(key.removeprefix(prefix).removeprefix("Csr") for key in keys))
 
