@@ -21,12 +21,20 @@ from pytrace.trace import devices, op, resolve
     metavar="N",
     help="Open the operators that are called, so many levels down.",
 )
+@click.option(
+    "--all",
+    "every",
+    is_flag=True,
+    help="Tell all that stands round about it: meta, decompositions, lowerings, vmap, autocast, docs, tests, …",
+)
 @common.limit_option(80, "Draw about so many lines of paths; 0 draws all.")
 @common.format_option("text", "json", *pictures.FORMATS)
 @common.why_option
 @common.store_options
 @click.pass_context
-def command(ctx: click.Context, name: str, device: str, depth: int, limit: int, fmt: str, why: bool) -> None:
+def command(
+    ctx: click.Context, name: str, device: str, depth: int, every: bool, limit: int, fmt: str, why: bool
+) -> None:
     """Trace the operator NAME: schema, Python names, dispatch table, kernels, dtypes, backward.
 
     NAME is a base name (lstm), an overload (add.Tensor), a Python name (torch.nn.LSTM, F.linear, Tensor.add_,
@@ -38,7 +46,10 @@ def command(ctx: click.Context, name: str, device: str, depth: int, limit: int, 
     found = resolve.operators(store, name)
     if not found.nodes and not found.how:
         asking.unknown(store, name, "operator", (NodeKind.OP, NodeKind.PYTHON, NodeKind.FORMULA))
-    answer = op.answer(store, name, found, device=device, depth=depth, limit=limit, python_limit=6 if limit else 0)
+    python_limit = 6 if limit else 0
+    answer = op.answer(
+        store, name, found, device=device, depth=depth, limit=limit, python_limit=python_limit, every=every
+    )
     if fmt == "json":
         asking.emit_json(store, "pytrace/op/1", answer)
         return
@@ -48,5 +59,5 @@ def command(ctx: click.Context, name: str, device: str, depth: int, limit: int, 
     from pytrace.render import op_text
 
     page = asking.page(store)
-    op_text.render(page, answer, why=why, limit=limit)
+    op_text.render(page, answer, why=why, limit=limit, every=every)
     common.emit(page.text())

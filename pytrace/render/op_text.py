@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pytrace.render import tree
+from pytrace.render import around_text, tree
 from pytrace.render.backward_text import section as backward_section
 from pytrace.render.page import Page, Span, wrap
 from pytrace.trace.answers import Dtypes, OpAnswer, Overload, PythonName, Row
@@ -16,8 +16,8 @@ _SAME_NAME = {"python-member", "python-import"}
 _MOST_OVERLOADS = 14
 
 
-def render(page: Page, answer: OpAnswer, *, why: bool = False, limit: int = 0) -> None:
-    """Put the answer on the page. ``limit`` 0 shows every overload."""
+def render(page: Page, answer: OpAnswer, *, why: bool = False, limit: int = 0, every: bool = False) -> None:
+    """Put the answer on the page. ``limit`` 0 shows every overload, ``every`` all that stands round about it."""
     if not answer.overloads:
         page.add((answer.query, "title"))
         page.paragraph(f"{answer.how} `pytrace api {answer.query}` shows what it calls.", "")
@@ -41,6 +41,7 @@ def render(page: Page, answer: OpAnswer, *, why: bool = False, limit: int = 0) -
     if answer.backward is not None:
         page.heading("Backward")
         backward_section(page, answer.backward, why=why)
+    around_text.render(page, answer.around, every=every, limit=limit)
 
 
 def _schemas(page: Page, overloads: list[Overload], limit: int) -> None:

@@ -193,6 +193,7 @@ class OpAnswer:
     backward: Backward | None
     device: str = ""
     notes: list[str] = field(default_factory=list)
+    around: list[Any] = field(default_factory=list)  #: ``trace.around.Section``: what else the tree has for it
 
 
 @dataclass(eq=False, repr=False)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pytrace.model import EdgeKind, Node, NodeKind
 from pytrace.store import Store
+from pytrace.trace import around, lookup, python_side
 from pytrace.trace import backward as backward_side
-from pytrace.trace import lookup, python_side
-from pytrace.trace.answers import Dtypes, OpAnswer, Overload, Path, Row, Via
+from pytrace.trace.answers import Dtypes, OpAnswer, Overload, Path, PythonName, Row, Via
 from pytrace.trace.climb import called_by, some
 from pytrace.trace.devices import canonical, device_of, is_plain
 from pytrace.trace.region import Region
@@ -29,11 +29,13 @@ def answer(
     depth: int = 1,
     limit: int = 90,
     python_limit: int = 8,
+    every: bool = False,
 ) -> OpAnswer:
     """Tell all about the operators in ``found`` (see ``resolve.operators``).
 
     ``device`` keeps the keys and registrations of one device (and what serves every one). ``depth`` is how many
-    operators deep the trees are opened, ``limit`` how many lines they may have together (0: no limit).
+    operators deep the trees are opened, ``limit`` how many lines they may have together (0: no limit). ``every``: tell
+    all that stands round about them, with what is missing.
     """
     device = canonical(device)
     ops = [n for n in found.nodes if n.kind == NodeKind.OP]
@@ -71,7 +73,27 @@ def answer(
         else None,
         device=device,
         notes=notes,
+        around=_around(store, ops, known, region, names.python if every else None),
     )
+
+
+def _around(
+    store: Store,
+    ops: list[Node],
+    known: dict[int, list[TableRow]],
+    region: Region,
+    python: list[PythonName] | None,
+) -> list[around.Section]:
+    """What stands round about ``ops``; all of it when the Python names that lead to them are given."""
+    found = around.sections(store, ops, known, region, every=python is not None)
+    if python is None:
+        return found
+    names = [name.ref.name for name in python]
+    more = around.module_tests(store, names)
+    for section in found:
+        if section.name == "tests":
+            section.items += more
+    return [*found, around.benchmarks(store.meta("root"), names)]
 
 
 def overload(op: Node) -> Overload:
