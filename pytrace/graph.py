@@ -30,6 +30,7 @@ class Graph:
         self.unresolved: list[tuple[str, str, str, int, str]] = []
         self.diagnostics: list[tuple[str, int, str, str]] = []
         self._shared: dict[tuple[str, str], int] = {}
+        self.states: dict[str, bytes] = {}  #: what later runs need to change a little of the graph (``Store.state``)
 
     def node(
         self,
@@ -55,6 +56,10 @@ class Graph:
         if found is None:
             found = self._shared[key] = self.node(kind, name, file, line, **more)
         return found
+
+    def use(self, kind: str, name: str, node_id: int) -> None:
+        """Let ``shared`` and ``find`` give a node that the store has already."""
+        self._shared[kind, name] = node_id
 
     def find(self, kind: str, name: str) -> int | None:
         """The id of a shared node, or None."""

@@ -16,7 +16,7 @@ from pytrace.model import Edge, Node
 if TYPE_CHECKING:
     from os import PathLike
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 SCHEMA = """
 -- What the index was made from: root, commit, tag, version, dirty, url, schema, pytrace, program, made, seconds.
@@ -38,6 +38,7 @@ CREATE TABLE edge(
   src INTEGER NOT NULL, dst INTEGER NOT NULL, kind TEXT NOT NULL, key TEXT NOT NULL, rule INTEGER NOT NULL,
   file INTEGER, line INTEGER NOT NULL, guard INTEGER, candidates INTEGER NOT NULL, owner INTEGER NOT NULL, attrs TEXT);
 -- Names that no rule could resolve, with the reason.
+CREATE TABLE state(what TEXT PRIMARY KEY, data BLOB NOT NULL);
 CREATE TABLE unresolved(
   owner INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, line INTEGER NOT NULL, reason TEXT NOT NULL);
 -- What was odd about a file: unparsed parts, odd YAML, not UTF-8, not read.
@@ -185,6 +186,31 @@ class Store:
             "SELECT coalesce(f.path, ''), d.line, d.kind, d.message FROM diagnostic d"
             " LEFT JOIN file f ON f.id = d.owner ORDER BY f.path, d.line, d.kind, d.message"
         )
+
+    def state(self, what: str) -> bytes | None:
+        """What an indexing run left for the next one (``link/edited.py``), None when there is nothing."""
+        row = self.db.execute("SELECT data FROM state WHERE what = ?", (what,)).fetchone()
+        return bytes(row[0]) if row else None
+
+    def last_node(self) -> int:
+        """The largest id of a node."""
+        return int(self.db.execute("SELECT coalesce(max(id), 0) FROM node").fetchone()[0])
+
+    def owned_ids(self, *kinds: str) -> Iterator[tuple[int, str]]:
+        """(id, path of the owner) of the nodes of these kinds that a file owns, in order of id."""
+        marks = ",".join("?" * len(kinds))
+        sql = f"SELECT n.id, f.path FROM node n JOIN file f ON f.id = n.owner WHERE n.kind IN ({marks}) ORDER BY n.id"
+        return ((int(i), str(p)) for i, p in self.db.execute(sql, kinds))
+
+    def owned_nodes(self, path: str) -> list[Node]:
+        """The nodes that a file owns."""
+        sql = f"{_NODE} JOIN file o ON o.id = n.owner WHERE o.path = ? ORDER BY n.id"
+        return [_node(row) for row in self.db.execute(sql, (path,))]
+
+    def owned_edges(self, path: str) -> list[Edge]:
+        """The edges that a file owns."""
+        sql = f"{_EDGE} JOIN file o ON o.id = e.owner WHERE o.path = ? ORDER BY e.rowid"
+        return [_edge(row) for row in self.db.execute(sql, (path,))]
 
     def node(self, node_id: int) -> Node:
         """The node with this id; ``KeyError`` when there is none."""

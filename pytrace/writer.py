@@ -140,6 +140,7 @@ def write(
     _files(db, files, ids)
     write_manifests(db, manifests)
     write_meta(db, meta)
+    db.executemany("INSERT INTO state VALUES (?,?)", sorted(graph.states.items()))
     db.execute("COMMIT")
     db.executescript(INDEXES)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pytrace.graph import Graph
+from pytrace.graph import Delta, Graph
 from pytrace.model import Facts
+from pytrace.store import Store
 
 
 def link(files: Mapping[str, tuple[str, Facts]], jobs: int = 1) -> Graph:
@@ -19,6 +20,7 @@ def link(files: Mapping[str, tuple[str, Facts]], jobs: int = 1) -> Graph:
         calls,
         cpp_frontend,
         dispatch,
+        edited,
         functions,
         generated,
         init_order,
@@ -33,14 +35,15 @@ def link(files: Mapping[str, tuple[str, Facts]], jobs: int = 1) -> Graph:
     from pytrace.link.context import Context
 
     ctx = Context(dict(sorted(files.items())))
-    macros.link(ctx)
+    macros.link(ctx, jobs)
+    ctx.graph.states["link"] = edited.state_of(ctx)
     operators.link(ctx)
     functions.link(ctx)
     dispatch.link(ctx)
     generated.link(ctx)
     registrations.link(ctx)
     ufuncs.link(ctx)
-    calls.link(ctx)
+    calls.link(ctx, jobs)
     wrapped.link(ctx)
     cpp_frontend.link(ctx)
     bindings.link(ctx)
@@ -49,3 +52,15 @@ def link(files: Mapping[str, tuple[str, Facts]], jobs: int = 1) -> Graph:
     init_order.link(ctx)
     around.link(ctx)
     return ctx.graph
+
+
+def relink(
+    store: Store, before: Mapping[str, tuple[str, Facts]], after: Mapping[str, tuple[str, Facts]], jobs: int = 1
+) -> Delta | None:
+    """What a few edited files change in the graph of ``store``; None when everything must be linked anew.
+
+    ``before`` and ``after`` are kind and facts of the changed files.
+    """
+    from pytrace.link import edited
+
+    return edited.relink(store, before, after, jobs)

@@ -333,7 +333,7 @@ def link(ctx: Context) -> None:
             table.by_name[symbol.name].append(symbol)
             table.by_bare[symbol.bare].append(symbol)
         table.by_file[path] = symbols
-        _dtypes(ctx, path, symbols, facts.get("dtypes", ()))
+        add_dtypes(ctx, path, symbols, facts.get("dtypes", ()))
         for name, bases, line, _end, fields, templates, local in facts.get("classes", ()):
             table.classes[name].append(ClassInfo(name, bases, fields, templates, path, line, local))
             table.classes_by_bare[name.rpartition("::")[2]].add(name)
@@ -346,7 +346,7 @@ def link(ctx: Context) -> None:
     ctx.functions = table
 
 
-def _dtypes(
+def add_dtypes(
     ctx: Context, path: str, symbols: Sequence[Symbol], rows: Sequence[tuple[int, str, str, tuple[str, ...], int]]
 ) -> None:
     """Label nodes and ``dtypes`` edges; the types of an AT_DISPATCH_CASE join those of the SWITCH before it."""

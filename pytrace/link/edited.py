@@ -1,0 +1,305 @@
+"""Linking a few edited C++ files anew, without the rest of the tree.
+
+An edit inside of function bodies changes what these functions reach, and the lines of everything below. It does not
+change what any other file means. So: when all that the file *offers* is as before (its definitions, classes, macros,
+registrations, what it includes, its uses of templates), only its own calls are resolved again, and everything else that
+it owns moves to its new lines. In every other case ``relink`` says that it cannot tell, and everything is linked.
+
+What the rest of the tree offers is kept in the store as the *link state*: the facts of all C++ files after macro
+expansion, without the bodies.
+"""
+
+from __future__ import annotations
+
+import marshal
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pytrace.graph import Delta, Graph
+from pytrace.link import calls, functions, macros, operators, registration_stubs
+from pytrace.link.context import Context
+from pytrace.model import EdgeKind, Facts, NodeKind
+from pytrace.store import Store
+
+#: Kinds of files whose facts the state holds.
+_CPP = ("cpp", "template")
+_STATE_KINDS = (*_CPP, "native_functions", "tags")
+#: What the bodies of functions say: not part of the state, and free to change.
+_BODY = frozenset(("calls", "dtypes", "environments", "errors", "diagnostics"))
+#: Rules of the edges that ``calls`` makes from one file alone: they are made anew.
+_MADE_ANEW = frozenset(
+    (
+        *("call", "operator-call", "tensor-operator", "direct-dispatch", "stub-call", "launch", "reference"),
+        *("construct", "message", "library-call", "functor", "at-dispatch"),
+    )
+)
+
+
+def state_of(ctx: Context) -> bytes:
+    """The link state of a tree, to be kept in its store."""
+    kept = {
+        path: (kind, {key: rows for key, rows in facts.items() if key not in _BODY})
+        for path, (kind, facts) in ctx.files.items()
+        if kind in _STATE_KINDS
+    }
+    return marshal.dumps(kept)
+
+
+def relink(
+    store: Store, before: Mapping[str, tuple[str, Facts]], after: Mapping[str, tuple[str, Facts]], jobs: int
+) -> Delta | None:
+    """What the edits of a few files change, or None when everything must be linked.
+
+    ``before`` and ``after`` are kind and facts of the changed files.
+    """
+    if before.keys() != after.keys() or any(kind not in _CPP for kind, _ in (*before.values(), *after.values())):
+        return None
+    packed = store.state("link")
+    if packed is None:
+        return None
+    if any(_offer(before[path][1]) != _offer(after[path][1]) for path in after):
+        return None
+    ctx = Context(marshal.loads(packed))
+    table = ctx.macros = macros.MacroTable(ctx)
+    old = {path: _joined(table, path, facts) for path, (_, facts) in before.items()}
+    new = {path: _joined(table, path, facts) for path, (_, facts) in after.items()}
+    if any(_offer(old[path]) != _offer(new[path]) for path in new):
+        return None
+    for path in new:
+        ctx.files[path] = ctx.files[path][0], new[path]
+    _tables(ctx, store)
+    resolver = calls.Resolver(ctx)
+    resolver.op_nodes = {node.name: node.id for node in store.all_nodes(NodeKind.OP)}
+    delta = Delta(list(new), added=Graph(store.last_node() + 1))
+    try:
+        told = all(_file(ctx, store, resolver, delta, path, old[path], new[path]) for path in sorted(new))
+    except _Unknown:
+        return None
+    return delta if told else None
+
+
+def _joined(table: macros.MacroTable, path: str, facts: Facts) -> Facts:
+    more = macros.expand_file(table, path, facts) if facts.get("invocations") else {}
+    found = macros.expand_bodies(table, path, facts) if facts.get("environments") else []
+    joined = macros.joined(facts, more) if more else dict(facts)
+    if found:
+        joined["calls"] = [*joined.get("calls", ()), *found]
+    return joined
+
+
+def _offer(facts: Facts) -> Any:
+    """What a file offers to others: its facts without bodies and without line numbers."""
+    return {key: _without_numbers(rows) for key, rows in facts.items() if key not in _BODY}
+
+
+def _without_numbers(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_without_numbers(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _without_numbers(item) for key, item in value.items()}
+    return 0 if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _tables(ctx: Context, store: Store) -> None:
+    """The tables of the link stage, with the ids that the store knows."""
+    operators.link(ctx)
+    functions.link(ctx)
+    ids: dict[str, list[int]] = {}
+    for node_id, owner in store.owned_ids(NodeKind.FUNCTION, NodeKind.CUDA_KERNEL):
+        ids.setdefault(owner, []).append(node_id)
+    by_id = {}
+    for path, symbols in ctx.functions.by_file.items():
+        for symbol, node_id in zip(symbols, ids.get(path, ()), strict=False):
+            symbol.id = node_id
+            by_id[node_id] = symbol
+    ctx.functions.by_id = by_id
+    ctx.graph = Graph()  # what the tables made on the way is in the store already
+    ctx.stubs = registration_stubs.StubTable()
+    for node in store.all_nodes(NodeKind.STUB):
+        ctx.stubs.add(str(node.attrs.get("qualified", node.name)), node.id)
+    names = {node.id: node.name for node in store.all_nodes(NodeKind.OP)}
+    for edge in store.all_edges(EdgeKind.DISPATCHES):
+        if edge.src in names:
+            ctx.kernels_of.setdefault((names[edge.src], edge.key), []).append(edge.dst)
+
+
+def _file(
+    ctx: Context, store: Store, resolver: calls.Resolver, delta: Delta, path: str, old: Facts, new: Facts
+) -> bool:
+    """Put one file's part into the delta; False when it cannot be told from this file alone."""
+    symbols = ctx.functions.by_file.get(path, [])
+    if len(symbols) != len(new.get("functions", ())):
+        return False
+    before = resolver.pack(resolver.resolve(path, old))
+    after = resolver.pack(resolver.resolve(path, new))
+    if _without_numbers(before[4:]) != _without_numbers(after[4:]):
+        return False  # virtual calls, uses of templates: other files' edges may depend on them
+    lines = _Lines()
+    for key, rows in new.items():
+        if key not in _BODY:
+            lines.learn(key, old[key], rows)
+    lines.learn("", before[4:], after[4:])
+    return _nodes(store, delta, path, new, symbols, lines) and _edges(
+        store, delta, path, lines, ctx, resolver, after, new
+    )
+
+
+#: Where the facts of a file hold lines, by column.
+_LINE_COLUMNS = {
+    "functions": (2, 3),
+    "classes": (2, 3),
+    "usings": (4,),
+    "defines": (3,),
+    "invocations": (2,),
+    "stub_sites": (0,),
+    "stub_registrations": (0,),
+    "library_calls": (0,),
+}
+
+
+class _Lines:
+    """Old lines -> new lines, learnt from facts that are the same but for their lines."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, int] = {}
+        self._perhaps: dict[int, int] = {}  # numbers that may be lines, or counts, or flags
+        self._sorted: list[int] | None = None
+
+    def learn(self, key: str, old: Any, new: Any) -> None:
+        """Pair the lines of two facts of one shape."""
+        columns = _LINE_COLUMNS.get(key)
+        if columns is None:
+            self._guess(old, new)
+            return
+        for a, b in zip(old, new, strict=True):
+            for column in columns:
+                self._known[a[column]] = b[column]
+            if key == "library_calls":  # (line, lines below the block's line, …)
+                self._known[a[0] - a[1]] = b[0] - b[1]
+
+    def _guess(self, old: Any, new: Any) -> None:
+        if isinstance(old, (list, tuple)):
+            for a, b in zip(old, new, strict=True):
+                self._guess(a, b)
+        elif isinstance(old, dict):
+            for key, value in old.items():
+                self._guess(value, new[key])
+        elif isinstance(old, int) and not isinstance(old, bool):
+            self._perhaps[old] = new
+
+    def of(self, line: int) -> int | None:
+        """The new line of ``line``; between two known lines that moved alike, it moved with them. None: unknown."""
+        if not line:
+            return 0
+        found = self._known.get(line, self._perhaps.get(line))
+        if found is not None:
+            return found
+        if self._sorted is None:
+            self._sorted = sorted(self._known)
+        at = bisect_right(self._sorted, line)
+        around = self._sorted[max(0, at - 1) : at + 1]
+        moves = {self._known[known] - known for known in around}
+        return line + moves.pop() if len(moves) == 1 else None
+
+    def attrs(self, value: Any, path: str) -> Any:
+        """Attributes with the lines in them moved: ``block`` and ``line``, and what follows a path of this file."""
+        if isinstance(value, dict):
+            return {
+                key: self._moved(item) if key in ("block", "line") and isinstance(item, int) else self.attrs(item, path)
+                for key, item in value.items()
+            }
+        if isinstance(value, list):
+            return [
+                self._moved(item)
+                if isinstance(item, int) and number and value[number - 1] == path
+                else self.attrs(item, path)
+                for number, item in enumerate(value)
+            ]
+        return value
+
+    def _moved(self, line: int) -> int:
+        found = self.of(line)
+        if found is None:
+            raise _Unknown
+        return found
+
+
+class _Unknown(Exception):
+    """A line whose new place is not known."""
+
+
+def _nodes(store: Store, delta: Delta, path: str, new: Facts, symbols: list[Any], lines: _Lines) -> bool:
+    rows = {symbol.id: row for symbol, row in zip(symbols, new.get("functions", ()), strict=True)}
+    for node in store.owned_nodes(path):
+        if node.kind == NodeKind.LABEL or (node.kind == NodeKind.FUNCTOR and "::{lambda:" in node.name):
+            continue  # made anew with the calls
+        row = rows.get(node.id)
+        if row is not None:
+            delta.kept.append((node.id, row[2], row[3], lines.attrs(node.attrs, path)))
+            continue
+        line, end = lines.of(node.line), lines.of(node.end_line)
+        if line is None or end is None:
+            return False
+        delta.kept.append((node.id, line, end, lines.attrs(node.attrs, path)))
+    return True
+
+
+def _edges(
+    store: Store,
+    delta: Delta,
+    path: str,
+    lines: _Lines,
+    ctx: Context,
+    resolver: calls.Resolver,
+    packed: calls.Packed,
+    new: Facts,
+) -> bool:
+    graph = delta.added
+    for edge in store.owned_edges(path):
+        if edge.rule in _MADE_ANEW:
+            continue
+        line = lines.of(edge.line) if edge.file == path else edge.line
+        if line is None:
+            return False
+        graph.edge(
+            edge.src,
+            edge.dst,
+            edge.kind,
+            edge.key,
+            rule=edge.rule,
+            file=edge.file,
+            line=line,
+            guard=edge.guard,
+            candidates=edge.candidates,
+            owner=path,
+            attrs=lines.attrs(edge.attrs, path) if edge.file == path else edge.attrs,
+        )
+    for kind, name, line, reason in _kept_unresolved(store, path):
+        moved = lines.of(line)
+        if moved is None:
+            return False
+        graph.unresolved_name(path, kind, name, moved, reason)
+    rows, lost, libraries, functors = packed[:4]
+    _known_nodes(store, graph, NodeKind.LIBRARY, [entry[1] for entry in libraries])
+    _known_nodes(store, graph, NodeKind.FUNCTOR, [entry[1] for entry in functors if "::{lambda:" not in entry[1]])
+    ctx.graph = graph
+    calls.add(ctx, path, resolver.unpack(ctx, path, (rows, lost, libraries, functors, [], ([], [], []))))
+    functions.add_dtypes(ctx, path, ctx.functions.by_file.get(path, []), new.get("dtypes", ()))
+    return True
+
+
+def _kept_unresolved(store: Store, path: str) -> Iterator[tuple[str, str, int, str]]:
+    """Unresolved names of a file that ``calls`` does not find again by itself."""
+    return (
+        (kind, name, line, reason)
+        for owner, line, kind, name, reason in store.unresolved()
+        if owner == path and kind not in ("call", "method", "launch")
+    )
+
+
+def _known_nodes(store: Store, graph: Graph, kind: str, names: list[str]) -> None:
+    """Let the graph use the store's nodes of these names."""
+    for name in dict.fromkeys(names):
+        for node in store.named(name, kind)[:1]:
+            graph.use(kind, name, node.id)
