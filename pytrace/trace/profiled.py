@@ -39,6 +39,7 @@ class _Identity(NamedTuple):
     name: str
     nodes: list[Node]
     operators: dict[int, str]
+    is_host: bool = False
 
     @property
     def tells(self) -> bool:
@@ -92,7 +93,8 @@ def _told_apart(store: Store, name: KernelName, head: list[Node], inner: list[tu
     if best is None:
         return Found(head, _read_as(name, name.name)) if head else None
     shared = set(best.operators)
-    for other in [*telling, *([whole] if whole.tells else [])]:
+    # Who hands a functor to a template that wraps it (``BinaryFunctor``) has no edge to the wrapper: hosts count only.
+    for other in [*(part for part in telling if part.is_host), *([whole] if whole.tells else [])]:
         shared = shared & other.operators.keys() or shared
     around = head or store.named(name.name, NodeKind.FUNCTION)
     how = f"read as {best.name}, which {_place(name.name, around)} was made for"
@@ -111,7 +113,7 @@ def _gathered(store: Store, name: KernelName, inner: list[tuple[str, bool]]) -> 
             found = _beginning(store, inner_name) or {f"{inner_name}…": []}
         for full, nodes in found.items():
             if nodes or half or is_host or _FUNCTOR.match(_tail(full)):
-                parts.append(_Identity(full, nodes, _operators(store, nodes) if nodes else {}))
+                parts.append(_Identity(full, nodes, _operators(store, nodes) if nodes else {}, is_host))
     return parts
 
 

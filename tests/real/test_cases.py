@@ -1,7 +1,8 @@
 """Questions that people asked in public, and the places in PyTorch 2.6.0 that answer them.
 
-A case holds the answer (names and ``path:line``), never the layout: each text must stand somewhere in what the
-command prints. ``PYTORCH_SRC`` names a 2.6.0 checkout; its index is made once and kept in the cache folder.
+A case holds the answer (names and ``path:line``), never the layout: each text (``a|b``: either; a kernel's name may
+stand on the line after its ``__global__``) must stand somewhere in what the command
+prints. ``PYTORCH_SRC`` names a 2.6.0 checkout; its index is made once and kept in the cache folder.
 """
 
 from __future__ import annotations
@@ -97,8 +98,8 @@ CASES: dict[str, tuple[str, str, list[str]]] = {
             ":853",
             N + "cuda/PersistentSoftmax.cuh:68",
             "dim_size <= 1024",
-            f"{N}cuda/SoftMax.cu:700",
-            f"{N}cuda/SoftMax.cu:663",
+            f"{N}cuda/SoftMax.cu:700|{N}cuda/SoftMax.cu:699",
+            f"{N}cuda/SoftMax.cu:663|{N}cuda/SoftMax.cu:662",
         ],
     ),
     "B4": (
@@ -203,7 +204,11 @@ CASES: dict[str, tuple[str, str, list[str]]] = {
         "a softmax kernel as an old profiler prints it",
         "kernel 'void at::native::_GLOBAL__N__53_tmpxft_00009fac_00000000_9_SoftMax_compute_70_cpp1_ii_a3310042::"
         "cunn_SoftMaxBackward<2, float, float, float>(float*, float*, float, int)' --up",
-        [N + "cuda/SoftMax.cu:775", "aten::_log_softmax_backward_data", "aten::_softmax_backward_data"],
+        [
+            f"{N}cuda/SoftMax.cu:775|{N}cuda/SoftMax.cu:774",
+            "aten::_log_softmax_backward_data",
+            "aten::_softmax_backward_data",
+        ],
     ),
     "D4": (
         "a generic driver names no operator",
@@ -249,5 +254,5 @@ def test_case(case: str, tree: str, monkeypatch: pytest.MonkeyPatch) -> None:
     _, command, answer = CASES[case]
     monkeypatch.setenv("COLUMNS", "300")
     result = CliRunner().invoke(main, [*shlex.split(command), "--root", tree, "--no-refresh"])
-    missing = [text for text in answer if text not in result.output]
+    missing = [text for text in answer if not any(way in result.output for way in text.split("|"))]
     assert missing == [], f"{command}\n{result.output}"
