@@ -89,7 +89,7 @@ def test_equals_a_full_link(
     "before, after",
     [
         ("namespace at::native {", "namespace at::native {\nvoid one_more() {}\n"),  # a definition
-        ("#include", "#define ONE_MORE 1\n#include"),  # a macro
+        ("namespace at::native {", "#define ONE_MORE 1\nnamespace at::native {"),  # a macro
     ],
 )
 def test_what_others_see_is_linked_with_them(
