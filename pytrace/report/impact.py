@@ -261,8 +261,10 @@ def _operators(spread: Spread) -> list[Affected]:
     return list(groups.values())
 
 
-def _rank(hit: Hit) -> tuple[bool, int, int, str, int, str]:
-    return not hit.certain, hit.hops, hit.distance, hit.op.file, hit.op.line, hit.op.name
+def _rank(hit: Hit) -> tuple[bool, int, int, bool, str, int, str]:
+    """Near ones first; of equally near ones the operator that owns the kernels before those that delegate to it."""
+    delegates = '"structured":true' not in (hit.op.attrs or "")
+    return not hit.certain, hit.hops, hit.distance, delegates, hit.op.file, hit.op.line, hit.op.name
 
 
 def _way(spread: Spread, hit: Hit, edges: dict[int, tuple[str, str, str, str, int, str, int]]) -> list[WayStep]:

@@ -1,0 +1,165 @@
+"""``pytrace impact`` on a repository that holds the miniature tree: real diffs, real indexes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from pytrace.cli.main import main
+from tests.trees import commit_all, git
+
+N = "aten/src/ATen/native"
+
+
+def impact(repository: Path, *arguments: str, stdin: str | None = None) -> dict[str, Any]:
+    command = ["impact", "--root", str(repository), "-q", "--jobs", "1", "--format", "json", *arguments]
+    result = CliRunner().invoke(main, command, input=stdin)
+    assert result.exit_code == 0, result.output
+    found: dict[str, Any] = json.loads(result.output)
+    return found
+
+
+def edit(repository: Path, path: str, old: str, new: str) -> None:
+    text = (repository / path).read_text()
+    assert old in text, old
+    (repository / path).write_text(text.replace(old, new, 1))
+
+
+def ops(found: dict[str, Any]) -> set[str]:
+    return {name for one in found.get("operators", ()) for name in (one["op"]["name"], *one.get("overloads", ()))}
+
+
+def touched(found: dict[str, Any]) -> dict[str, str]:
+    return {one["name"]: one["how"] for one in found.get("touched", ())}
+
+
+def test_a_change_in_a_cuda_function(repository: Path) -> None:
+    edit(repository, f"{N}/cuda/ActivationGeluKernel.cu", "gelu_step(it, 1); //?", "gelu_step(it, 2); //?")
+    found = impact(repository, "--base", "HEAD")
+    assert touched(found) == {"at::native::launch_gelu_kernel": "changed"}
+    assert {"aten::gelu", "aten::gelu.out"} <= ops(found)
+    gelu = found["operators"][0]
+    assert gelu["keys"] == ["CUDA"]  # the CPU goes through the stub
+    assert [step["name"] for step in gelu["way"]] == [
+        "aten::gelu.out",
+        "at::native::structured_gelu_out_cuda::impl",
+        "at::native::launch_gelu_kernel",
+    ]
+    assert "torch.nn.functional.gelu" in [name["name"] for name in found["python"]]
+    assert "unbounded" not in found
+
+
+def test_nothing_changed(repository: Path) -> None:
+    found = impact(repository, "--base", "HEAD")
+    assert "touched" not in found and "operators" not in found
+
+
+def test_a_comment_is_no_change(repository: Path) -> None:
+    edit(repository, f"{N}/cuda/ActivationGeluKernel.cu", "namespace at", "// a remark\nnamespace at")
+    assert "operators" not in impact(repository, "--base", "HEAD")
+
+
+def test_a_renamed_function_is_found_in_the_old_revision(repository: Path) -> None:
+    edit(repository, f"{N}/cuda/ActivationGeluKernel.cu", "void gelu_step(", "void gelu_stride(")
+    found = impact(repository, "--base", "HEAD")
+    # What nothing calls any more is told by who called it before.
+    assert touched(found)["at::native::gelu_step"] == "gone"
+    assert "aten::gelu.out" in ops(found)
+    assert any(one.get("base") for one in found["operators"])
+
+
+def test_a_deleted_yaml_entry(repository: Path) -> None:
+    text = (repository / f"{N}/native_functions.yaml").read_text()
+    start = text.index("- func: gelu_backward(")
+    (repository / f"{N}/native_functions.yaml").write_text(
+        text[:start] + text[text.index("# structured with", start) :]
+    )
+    found = impact(repository, "--base", "HEAD")
+    assert touched(found)["aten::gelu_backward"] == "gone"
+
+
+def test_a_new_file_that_git_does_not_know(repository: Path) -> None:
+    (repository / f"{N}/New.cpp").write_text("namespace at::native {\nint fresh() { return 1; }\n}\n")
+    found = impact(repository, "--base", "HEAD")
+    assert touched(found) == {"at::native::fresh": "file"}
+
+
+def test_the_base_is_where_the_branches_parted(repository: Path) -> None:
+    git(repository, "checkout", "-q", "-b", "topic")
+    edit(repository, "tools/autograd/derivatives.yaml", "self: tanh_backward(grad, result)", "self: grad")
+    commit_all(repository, "topic")
+    git(repository, "checkout", "-q", "main")
+    edit(repository, f"{N}/cuda/ActivationGeluKernel.cu", "gelu_step(it, 1); //?", "gelu_step(it, 2); //?")
+    commit_all(repository, "main goes on")
+    git(repository, "checkout", "-q", "topic")
+    found = impact(repository, "--base", "main")
+    assert list(touched(found)) == ["TanhBackward0"]  # main's own change is not blamed on the topic
+    assert found["operators"][0]["keys"] == ["backward"]
+
+
+@pytest.mark.parametrize("applied", [True, False])
+def test_a_patch_on_stdin(repository: Path, applied: bool) -> None:
+    edit(repository, f"{N}/cuda/ActivationGeluKernel.cu", "gelu_step(it, 1); //?", "gelu_step(it, 2); //?")
+    patch = git(repository, "diff") + "\n"
+    if not applied:
+        git(repository, "checkout", "-q", "--", ".")
+    found = impact(repository, stdin=patch)
+    assert ("not applied" in found["against"]) != applied
+    assert list(touched(found)) == ["at::native::launch_gelu_kernel"]
+
+
+def test_files_and_a_core_header(repository: Path) -> None:
+    header = "aten/src/ATen/core/TensorBase.h"
+    (repository / header).parent.mkdir(parents=True, exist_ok=True)
+    (repository / header).write_text("#pragma once\nnamespace at {\nstruct TensorBase {\n  int size_;\n};\n}\n")
+    for path in (repository / N).rglob("*"):
+        if path.suffix in (".cpp", ".cu", ".mm", ".h"):
+            path.write_text(f"#include <ATen/core/TensorBase.h>\n{path.read_text()}")
+    found = impact(repository, "--files", header)
+    assert any("is included by" in reason for reason in found["unbounded"])
+
+
+def test_a_generator_is_unbounded(repository: Path) -> None:
+    (repository / "torchgen").mkdir()
+    (repository / "torchgen/gen.py").write_text("def run():\n    pass\n")
+    found = impact(repository, "--files", "torchgen/gen.py")
+    assert any("generators" in reason for reason in found["unbounded"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "holds"),
+    [
+        (["--base", "nowhere"], None, "There is no revision nowhere"),
+        (["--base", "--exec=x"], None, "is not a revision"),
+        (["--base", "HEAD", "--files", "x"], None, "Take one of"),
+        (["--files", "no/such.cpp"], None, "There is no file no/such.cpp"),
+        (["--patch", "no.patch"], None, "cannot be read"),
+        ([], "hello\n", "no patch"),
+    ],
+)
+def test_mistakes(repository: Path, arguments: list[str], stdin: str | None, holds: str) -> None:
+    result = CliRunner().invoke(
+        main, ["impact", "--root", str(repository), "-q", "--jobs", "1", *arguments], input=stdin
+    )
+    assert result.exit_code == 1
+    assert holds in result.output
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize("fmt", ["text", "markdown", "json", "mermaid", "dot", "svg", "html"])
+def test_formats_are_the_same_twice(repository: Path, fmt: str) -> None:
+    command = ["impact", "--root", str(repository), "-q", "--jobs", "1", "--format", fmt]
+    command += ["--files", f"{N}/cuda/ActivationGeluKernel.cu"]
+
+    def run() -> str:
+        return CliRunner().invoke(main, command).output
+
+    one = run()
+    assert one == run()
+    assert "gelu" in one
+    if fmt == "markdown":
+        assert one.startswith("<!-- pytrace impact -->") and len(one) < 65_000
