@@ -136,17 +136,14 @@ def sections(
 
 def structured_meta(facts: Facts) -> Section:
     """TORCH_META_FUNC of structured operators: ``at::meta::structured_NAME::meta`` (torchgen/api/meta.py: ``name``)."""
-    items: dict[int, Item] = {}
+    found: dict[tuple[int, str], tuple[Node, Edge, str, str]] = {}
     for op in facts.ops:
         for sibling in (op.name, *op.attrs.get("group", ())):
             plain = str(sibling).partition("::")[2].replace(".", "_")
             for node in facts.store.named(f"at::meta::structured_{plain}::meta", NodeKind.FUNCTION):
-                item = items.setdefault(
-                    node.id, Item(ref(node), Via("structured_delegate", file=node.file, line=node.line), [])
-                )
-                if op.name not in item.ops:
-                    item.ops.append(op.name)
-    return Section("structured meta", list(items.values()))
+                place = Edge(op.id, node.id, "structured", "", "structured-meta", node.file, node.line, "", 1, {})
+                found[node.id, op.name] = (node, place, op.name, "")
+    return Section("structured meta", facts.merged(found.values()))
 
 
 def meta(facts: Facts) -> Section:

@@ -221,6 +221,7 @@ def test_what_a_manual_binding_reaches() -> None:
     assert edges(graph, f"{TENSOR}.item") == [
         ("calls", "torch::autograd::THPVariable_item", "method-table", "python_variable_methods.cpp:14"),
         ("binds", "aten::item", "binding-implementation", "python_variable_methods.cpp:3"),
+        ("implemented_by", "torch::autograd::THPVariable_item", "method-table", "python_variable_methods.cpp:14"),
     ]
     assert ("calls", f"{TENSOR}.is_nonzero", "binding-implementation", "python_variable_methods.cpp:13") in edges(
         graph, f"{TENSOR}.__bool__"
