@@ -45,8 +45,9 @@ class EdgeKind:
     """Kinds of edges: source kind -> destination kind, and what ``key`` holds."""
 
     CALLS = "calls"  #: function -> function; python -> python | binding; formula -> function
-    #: function -> function: through a virtual method or a template parameter, one of N. Who makes the object, or gives the
-    #: template argument, has a ``calls`` edge to it; a walk that follows this edge as well leaves what its start can reach.
+    #: function -> function: through a virtual method or a template parameter, one of N. Who makes the object, or
+    #: gives the template argument, has a ``calls`` edge to it; a walk that follows this edge as well leaves what its
+    #: start can reach.
     MAY_CALL = "may_call"
     CALLS_OP = "calls_op"  #: function | python | formula -> op
     ALIAS_OF = "alias_of"  #: python -> python | binding: a plain re-export

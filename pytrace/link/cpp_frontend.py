@@ -55,7 +55,7 @@ def _holders(facts: Facts) -> Iterator[tuple[str, str]]:
 
 
 def link(ctx: Context) -> None:
-    """Add the nodes of the frontend's classes, and ``calls`` edges (rule ``cpp-class``, key = method) to their methods."""
+    """Add the nodes of the frontend's classes; ``calls`` edges (rule ``cpp-class``, key = method) to their methods."""
     table = ctx.functions
     members = _members(ctx)
     for path, (kind, facts) in ctx.files.items():

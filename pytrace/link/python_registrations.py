@@ -86,9 +86,7 @@ def _roots(ctx: Context) -> list[str]:
     rows = [
         (path, row[2], row[1])
         for path, (kind, facts) in ctx.files.items()
-        if kind in ("python", "python_outline")
-        and path.count("/") == 1
-        and path.endswith("/__init__.py")
+        if kind in ("python", "python_outline") and path.count("/") == 1 and path.endswith("/__init__.py")
         for row in facts.get("imports", ())
     ]
     return [target for _, _, target in sorted(rows)]
