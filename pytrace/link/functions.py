@@ -57,7 +57,8 @@ class Symbol:
         self.total = len(parameters) if not (parameters and parameters[-1][0].endswith("...")) else 99
         self.required = sum(1 for p in parameters if not p[2] and not p[0].endswith("..."))
         self.returns = str(returns)
-        self.local = bool(local)
+        # Metal's libraries are compiled on their own (aten/src/ATen/CMakeLists.txt): no C++ file sees their functions
+        self.local = bool(local) or file.endswith(".metal")
         self.owner = str(owner)
         self.templates = str(templates)
 
