@@ -24,18 +24,18 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytrace.extract import cbindings, cpp_alerts, macros, registrations
+from pytrace.extract.cpp_blank import blank_unread
 from pytrace.extract.cpp_bodies import Bodies, Body
 from pytrace.extract.cpp_guards import Directive, PreprocessorGuards, directives, includes
 from pytrace.extract.cpp_heads import head_of, parameter_rows, plain_name, returns_of, structured_name
 from pytrace.extract.cpp_scopes import NOWHERE, Scope, Scopes, template_head, usings
 from pytrace.extract.cpp_text import close_of
-from pytrace.extract.normalise import normalise
+from pytrace.extract.normalise import has_error_node, normalise_common, repair
 from pytrace.extract.queries import load
 from pytrace.model import Facts
 
@@ -110,8 +110,7 @@ def _query() -> Query:
 
 def extract(source: bytes) -> Facts:
     """Facts of the file with these bytes; see the module's docstring. Never raises for any input."""
-    clean = normalise(source)
-    tree = parser().parse(clean)
+    tree, clean = _parse(source)
     facts = structure(tree, clean, source.decode("latin-1"))
     facts.update(registrations.extract(tree, source))
     facts.update(cbindings.extract(tree, clean))
@@ -123,6 +122,17 @@ def extract(source: bytes) -> Facts:
         if constants:
             facts["constants"] = constants
     return facts
+
+
+def _parse(source: bytes) -> tuple[Tree, bytes]:
+    """The tree of ``source``, and the bytes of the same length that it was made from."""
+    clean = blank_unread(normalise_common(source))
+    tree = parser().parse(clean)
+    if tree.root_node.has_error and has_error_node(tree.root_node):
+        repaired = repair(clean)
+        if repaired is not clean:
+            return parser().parse(repaired), repaired
+    return tree, clean
 
 
 def _constants(
@@ -169,7 +179,7 @@ def structure(tree: Tree, clean: bytes, original: str, outer: Sequence[Mapping[s
         "dtypes": read.dtypes,
         "environments": read.environments,
         "invocations": _invocations(original, bodies, lines_with_hash, guards, scopes, line),
-        "errors": int(tree.root_node.has_error),
+        "errors": int(tree.root_node.has_error and has_error_node(tree.root_node)),
     }
     return {key: value for key, value in facts.items() if value}
 
@@ -251,8 +261,8 @@ def bodies(texts: list[str], outer: list[dict[str, str]]) -> list[list[Call]]:
     """The calls of each of ``texts``, statements as they would stand in a function that sees the names of ``outer``."""
     whole = "\n".join(f"void expansion_{n}() {{ {t.replace(chr(10), ' ')} ; }}" for n, t in enumerate(texts))
     source = whole.encode("latin-1", "replace")
-    clean = normalise(source)
-    facts = structure(parser().parse(clean), clean, source.decode("latin-1"), outer)
+    tree, clean = _parse(source)
+    facts = structure(tree, clean, source.decode("latin-1"), outer)
     found: list[list[Call]] = [[] for _ in texts]
     numbers = [
         int(f[0].rpartition("_")[2]) if f[0].startswith("expansion_") else -1 for f in facts.get("functions", ())
@@ -263,7 +273,9 @@ def bodies(texts: list[str], outer: list[dict[str, str]]) -> list[list[Call]]:
     return found
 
 
+# A pattern that begins with a literal is found many times faster than one with ``^``.
 _INVOCATION = re.compile(r"\n[ \t]*(?:(?:static|inline)[ \t]+)?([A-Z_][A-Z0-9_]+)[ \t]*\(")
+_INVOCATION_AT_START = re.compile(_INVOCATION.pattern.removeprefix(r"\n"))
 
 
 def _invocations(
@@ -276,22 +288,29 @@ def _invocations(
 ) -> list[tuple[str, str, int, str, str]]:
     """Macro calls that stand at file, namespace or class level: (name, arguments, line, scope, guard)."""
     rows: list[tuple[str, str, int, str, str]] = []
-    starts = [body.start for body in bodies]
-    ends = list(accumulate((body.end for body in bodies), max))
     hashes = [row.start for row in lines_with_hash]
-    # A pattern that begins with a literal is found many times faster than one with ``^``: hence the newline.
-    for found in _INVOCATION.finditer(f"\n{text}"):
-        offset = found.start(1) - 1
-        index = bisect_right(starts, offset)
-        if index and ends[index - 1] > offset:
-            continue
+    for found in _outside(text, bodies):
+        offset, opening = found.start(1), found.end() - 1
         index = bisect_right(hashes, offset)
         if index and lines_with_hash[index - 1].end > offset:
             continue
         if found[1].startswith(("TORCH_IMPL_FUNC", "TORCH_META_FUNC", "TORCH_PRECOMPUTE", "TORCH_LIBRARY")):
             continue
-        opening = found.end() - 2
         close = close_of(text, opening, min(len(text), opening + 20001))
         arguments = text[opening + 1 : close - 1]
         rows.append((found[1], arguments, line(offset), scopes.at(offset), guards.at(offset)))
     return rows
+
+
+def _outside(text: str, bodies: Sequence[Body]) -> Iterator[re.Match[str]]:
+    """Every match of ``_INVOCATION`` that begins outside of functions."""
+    first = _INVOCATION_AT_START.match(text)
+    if first and not (bodies and bodies[0].start <= first.start(1)):
+        yield first
+    at = 0
+    for body in bodies:
+        if body.end > at:
+            if body.start > at:
+                yield from (m for m in _INVOCATION.finditer(text, at, body.start + 1) if m.start(1) < body.start)
+            at = body.end
+    yield from _INVOCATION.finditer(text, at)

@@ -30,10 +30,13 @@ from pytrace.extract.cpp_names import (
     REFERENCE,
     Reference,
     Written,
+    arguments_in,
     arguments_of,
     may_be_tensor,
     named,
+    parts_of,
     reference_of,
+    references_of,
     written_type,
 )
 from pytrace.extract.cpp_scopes import Scopes
@@ -42,6 +45,7 @@ from pytrace.extract.cpp_text import (
     split_top,
     squeeze,
     template_arguments,
+    without_comments,
     without_templates,
 )
 from pytrace.extract.cpp_types import UNKNOWN, Form, fill, open_of, type_of
@@ -54,6 +58,8 @@ _POINTERS = re.compile(r"(?:[&*\s]|const\b|__restrict__|__restrict\b|RESTRICT\b)
 _TEMPLATE_NAME = re.compile(r"&?\s*((?:::)?[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)")
 _CHOICES = re.compile(r"\?|(?<!:):(?!:)")
 _QUALIFIED_END = re.compile(r"((?:[\w~]+(?:<[^()]*>)?::)*(?:operator\s*(?:\(\s*\)|[^\s(]+|\s[\w:<>&* ]+)|~?\w+))\s*$")
+#: Argument lists from this length on are taken apart by the tree.
+_LONG = 400
 _SIMPLE_OPERATION = re.compile(r"([A-Za-z_]\w*|\d[\w.]*)\s*[-+*/%<>=!&|^]{1,2}\s*([A-Za-z_]\w*|\d[\w.]*)$")
 
 _BINARY_MARKS = frozenset(["+", "-", "*", "/", "%", "==", "!=", "<", ">", "<=", ">=", "&", "|", "^", "<<", ">>"])
@@ -113,8 +119,8 @@ class Bodies:
         self.prototypes: list[tuple[str, str, tuple[Parameter, ...]]] = []
         self.environments: dict[int, Environment] = {}
         self._strings: dict[str, str] = {}
-        #: end of the argument list by its start; the same of <<<…>>>
-        self._arguments = {n.start_byte: n.end_byte for n in captures.get("arguments", ())}
+        #: argument lists by their starts; the ends of <<<…>>> by theirs
+        self._arguments = {n.start_byte: n for n in captures.get("arguments", ())}
         self._launches = {n.start_byte: n.end_byte for n in captures.get("launch", ())}
         self._owner = 0
         self._guard = ""
@@ -233,11 +239,11 @@ class Bodies:
     def _call(self, start: int, end: int) -> None:
         text = self.text
         after = end
-        a_end = self._arguments.get(end)
-        if a_end is None:
+        arguments = self._arguments.get(end)
+        if arguments is None:
             after, launch = self._behind(end)
-            a_end = self._arguments.get(after)
-            if a_end is None:
+            arguments = self._arguments.get(after)
+            if arguments is None:
                 return
             if launch:
                 self._launch(text[start:end], start)
@@ -246,7 +252,7 @@ class Bodies:
         how, name, templates = callee[:3]
         if how == QUIET:
             return
-        a_start, a_end = after + 1, a_end - 1
+        a_start, a_end = after + 1, arguments.end_byte - 1
         env = self._env
         if how == METHOD:
             kinds = self._kinds(a_start, a_end)
@@ -263,7 +269,7 @@ class Bodies:
             raw = text[a_start:a_end] if how == MACRO and a_end - a_start < 1500 else ""
             self._add("f", name, start, kinds, "", templates, raw)
         elif how == STD:
-            self._kinds(a_start, a_end)
+            self._handed_on(a_start, a_end)
         elif how == CHECK:
             body = self.bodies[self._owner]
             if "Tensor" in text[body.start : body.body]:
@@ -283,11 +289,12 @@ class Bodies:
             if known != "Tlambda" and not known.startswith("Tauto"):
                 self._add("m", "operator()", start, kinds, known)
         elif how == LAUNCH:
-            for part in split_top(text[a_start:a_end])[:2]:
+            for part in self._parts(a_start, a_end)[:2]:
                 self._launch(part.removeprefix("(void*)").removeprefix("(const void*)").strip(" &"), start)
         else:
-            self._kinds(a_start, a_end)
-            label, types = cpp_dtypes.dispatch(name, split_top(text[a_start:a_end]))
+            parts = self._parts(a_start, a_end)
+            self._refer_all(arguments_in(parts)[1], a_start)
+            label, types = cpp_dtypes.dispatch(name, parts)
             if label or types:
                 self.dtypes.append((self._owner, name, label, types, self.line(start)))
 
@@ -334,11 +341,32 @@ class Bodies:
         """Type expressions of the arguments in ``text[start:end]``; functions named among them become references."""
         if start >= end:
             return ()
-        forms, references = arguments_of(self.text[start:end])
+        if end - start < _LONG:
+            forms, references = arguments_of(self.text[start:end])
+        else:
+            forms, references = arguments_in(self._parts(start, end))
+        if references:
+            self._refer_all(references, start)
+        return tuple([form if form.__class__ is str else self._filled(form) for form in forms])
+
+    def _handed_on(self, start: int, end: int) -> None:
+        """References to the functions that are named among the arguments in ``text[start:end]``."""
+        if start < end:
+            self._refer_all(references_of(self.text[start:end]), start)
+
+    def _parts(self, start: int, end: int) -> list[str]:
+        """The arguments in ``text[start:end]``. Long ones hold lambdas, whose ends the tree knows."""
+        node = self._arguments[start - 1]
+        if end - start < _LONG or node.has_error:
+            return parts_of(self.text[start:end])
+        text = self.text
+        parts = [text[c.start_byte : c.end_byte] for c in node.named_children if c.type != "comment"]
+        return [part if part[:1] in "[{" else without_comments(part).strip() for part in parts]
+
+    def _refer_all(self, references: Sequence[Reference], offset: int) -> None:
         for found in references:
             if found.written not in self._env:
-                self._refer(found, start)
-        return tuple([form if form.__class__ is str else self._filled(form) for form in forms])
+                self._refer(found, offset)
 
     def _filled(self, form: Form) -> str:
         """The type expression of a form here, one object per distinct string."""

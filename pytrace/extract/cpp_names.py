@@ -6,6 +6,7 @@ The same few texts come again and again, so that what was found out is kept per 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from pytrace.extract.cpp_callee import QUIET_METHODS
@@ -84,24 +85,41 @@ def named(name: str) -> Reference:
 #: The forms of the arguments in an argument list, and the names among them that may be functions handed on.
 Arguments = tuple[tuple[Form, ...], tuple[Reference, ...]]
 _lists: Kept[Arguments] = Kept()
+_reference_lists: Kept[tuple[Reference, ...]] = Kept()
 
 
 def arguments_of(text: str) -> Arguments:
     """What an argument list holds."""
-    return _lists.get(text) or _lists.keep(text, _arguments(text))
+    return _lists.get(text) or _lists.keep(text, arguments_in(parts_of(text)))
 
 
-def _arguments(text: str) -> Arguments:
-    parts = split_top(without_comments(text)) if not text.isspace() else []
+def references_of(text: str) -> tuple[Reference, ...]:
+    """The names in an argument list that may be functions handed on."""
+    found = _reference_lists.get(text)
+    return _reference_lists.keep(text, _references_in(parts_of(text))) if found is None else found
+
+
+def parts_of(text: str) -> list[str]:
+    """The arguments in an argument list."""
+    return [] if text.isspace() else split_top(without_comments(text))
+
+
+def arguments_in(parts: Sequence[str]) -> Arguments:
+    """The same as ``arguments_of`` for a list that was taken apart already."""
     forms = tuple([form_of(p) if len(p) < 400 or p[0] in "[{" else UNKNOWN for p in parts])
+    return forms, _references_in(parts)
+
+
+def _references_in(parts: Sequence[str]) -> tuple[Reference, ...]:
     references = []
-    for part, form in zip(parts, forms):
-        kind = form if isinstance(form, str) else form[2] if form[0] == "V" else ""
-        if kind[:1] in (UNKNOWN, "V") or part[:1] == "&":
-            found = reference_of(part)
-            if found.plain:
+    for part in parts:
+        found = reference_of(part)
+        if found.plain:
+            form = form_of(part)
+            kind = form if isinstance(form, str) else form[2] if form[0] == "V" else ""
+            if kind[:1] in (UNKNOWN, "V") or part[:1] == "&":
                 references.append(found)
-    return forms, tuple(references)
+    return tuple(references)
 
 
 def may_be_tensor(kind: str) -> bool:
