@@ -63,6 +63,8 @@ class EdgeKind:
     CALLS_LIBRARY = "calls_library"  #: function -> library
     DERIVATIVE = "derivative"  #: op -> formula; key = the dispatch key of the formula, ``Default``
     DTYPES = "dtypes"  #: function -> label; attrs["dtypes"] = the element types it dispatches on
+    #: function -> function, python -> python: what the first makes or records runs the second in the backward pass
+    BACKWARD = "backward"
     ALERTS = "alerts"  #: function -> alert
     DOCUMENTED = "documented"  #: binding | python -> doc
     TESTED_BY = "tested_by"  #: op | python -> test; key = the option that names the op: name, aten_backward_name, …

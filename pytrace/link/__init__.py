@@ -16,6 +16,7 @@ def link(files: Mapping[str, tuple[str, Facts]], jobs: int = 1) -> Graph:
     """
     from pytrace.link import (
         around,
+        autograd_nodes,
         bindings,
         calls,
         cpp_frontend,
@@ -51,6 +52,7 @@ def link(files: Mapping[str, tuple[str, Facts]], jobs: int = 1) -> Graph:
     python_registrations.link(ctx)
     init_order.link(ctx)
     around.link(ctx)
+    autograd_nodes.link(ctx)
     return ctx.graph
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from operator import itemgetter
 
 from pytrace.extract.cpp_text import template_arguments, without_templates
+from pytrace.link.autograd_nodes import add_apply
 from pytrace.link.context import Context
 from pytrace.link.cpp_frontend import add_holders
 from pytrace.link.cpp_types import kind_of
@@ -344,6 +345,7 @@ def link(ctx: Context) -> None:
             table.globals[name].add(type_text)
         _usings(table, path, facts.get("usings", ()))
     add_holders(table, sources)
+    add_apply(table, sources)
     ctx.functions = table
 
 
