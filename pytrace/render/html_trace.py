@@ -149,4 +149,4 @@ def breakable(value: str) -> str:
 def _file_url(root: str, file: str) -> str:
     from urllib.parse import quote
 
-    return f"file://{quote(root)}/{quote(file)}"
+    return f"file://{quote(root, errors='replace')}/{quote(file, errors='replace')}"

@@ -62,7 +62,9 @@ def _result(violation: Violation, rule: int) -> dict[str, Any]:
         "partialFingerprints": {"pytrace/1": print_of.hexdigest()[:32]},
     }
     if violation.file:
-        place: dict[str, Any] = {"artifactLocation": {"uri": quote(violation.file), "uriBaseId": "%SRCROOT%"}}
+        place: dict[str, Any] = {
+            "artifactLocation": {"uri": quote(violation.file, errors="replace"), "uriBaseId": "%SRCROOT%"}
+        }
         if violation.line:
             place["region"] = {"startLine": violation.line}
         result["locations"] = [{"physicalLocation": place}]

@@ -30,4 +30,5 @@ def permalink(stamp: Stamp, path: str, line: int = 0) -> str:
     from pytrace.identity import Identity
     from pytrace.identity import permalink as link
 
+    path = path.encode("utf-8", "replace").decode()  # a patch may name a path that is no UTF-8
     return link(Identity(stamp.commit, stamp.tag, stamp.version, stamp.dirty, stamp.url), path, line)
