@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from pytrace.model import EdgeKind, Node, NodeKind
 from pytrace.store import Store
-from pytrace.trace import python_side, spelling
+from pytrace.trace import messages, python_side, spelling
 from pytrace.trace.noise import is_plumbing
 
 #: What ``pytrace kernel`` may be asked about.
@@ -37,6 +37,11 @@ class Found(NamedTuple):
 def operators(store: Store, text: str) -> Found:
     """The operator overloads that ``text`` names: directly, by a Python name, a C++ name, or an autograd node."""
     text = spelling.clean(text)
+    message = messages.read(text)
+    if message is not None:
+        ops = operators(store, message.op).nodes
+        exact = [n for n in ops if n.name.partition(".")[0] == message.op or n.name == message.op]
+        return Found(exact or ops, messages.verdict(store, message, exact or ops))
     for namespace, base, overload in spelling.op_names(text):
         found = _overloads(store, namespace, base or "", overload)
         if found:
