@@ -25,6 +25,12 @@ def section(page: Page, backward: Backward, *, why: bool = False, most: int = _M
         page.paragraph(backward.sentence)
     for entry in backward.formulas:
         _formula(page, entry, why)
+    for place in backward.errors:
+        page.row([("error made by ", "dim"), (place.name, "function")], place.at, indent="  ", rest="  ")
+    if backward.manual:
+        page.add(("  Autograd by hand: the kernel, then what the backward pass runs", "dim"))
+        for step in backward.manual:
+            tree.draw(page, step, why=why, indent="    ")
     if backward.verdict == "composite":
         _parts(page, backward.parts, most)
     if backward.double:
@@ -49,6 +55,11 @@ def _formula(page: Page, entry: Formula, why: bool) -> None:
         _variable(page, var, entry.file, "")
     for var in entry.forward:
         _variable(page, var, entry.file, "forward ")
+    if entry.not_differentiable:
+        page.row([("no gradient for ", "dim"), (", ".join(entry.not_differentiable), "")], indent="    ", rest="    ")
+    if entry.output_differentiability:
+        text = ", ".join(entry.output_differentiability)
+        page.row([("differentiable outputs: ", "dim"), (text, "")], indent="    ", rest="    ")
     for step in entry.calls:
         tree.draw(page, step, why=why, indent="    ")
 

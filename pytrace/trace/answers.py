@@ -135,6 +135,8 @@ class Formula:
     vars: list[FormulaVar] = field(default_factory=list)
     forward: list[FormulaVar] = field(default_factory=list)
     calls: list[Step] = field(default_factory=list)
+    not_differentiable: list[str] = field(default_factory=list)  #: inputs that get no gradient
+    output_differentiability: list[str] = field(default_factory=list)  #: per output: True, False or a condition
 
 
 @dataclass(eq=False, repr=False)
@@ -163,8 +165,9 @@ class Part:
 class Backward:
     """All that the tree says about differentiating an operator.
 
-    ``verdict`` is one of ``formula``, ``composite`` (its parts carry the formulas), ``none`` (the error message
-    "derivative for … is not implemented"), ``not-needed`` (out= variants, views of metadata), ``unknown``.
+    ``verdict`` is one of ``formula``, ``composite`` (its parts carry the formulas), ``manual`` (an Autograd kernel
+    written by hand), ``not-differentiable`` (its results carry no gradient), ``none`` (the error message "derivative
+    for … is not implemented"), ``not-needed`` (out= variants), ``unknown``.
     """
 
     verdict: str
@@ -173,6 +176,8 @@ class Backward:
     double: list[Part] = field(default_factory=list)  #: the operators that the formulas call, and their own formulas
     used_by: list[Formula] = field(default_factory=list)  #: formulas of other operators that call this one
     sentence: str = ""
+    manual: list[Step] = field(default_factory=list)  #: Autograd kernels written by hand, and what they run backward
+    errors: list[Ref] = field(default_factory=list)  #: where the message of a missing derivative is made
 
 
 @dataclass(eq=False, repr=False)

@@ -12,12 +12,16 @@ from typing import Any
 
 from pytrace.model import EdgeKind, Node, NodeKind
 from pytrace.store import Store
-from pytrace.trace.answers import Backward, BackwardAnswer, Formula, FormulaVar, Part, Step, Via
+from pytrace.trace.answers import Backward, BackwardAnswer, Formula, FormulaVar, Part, Ref, Step, Via
 from pytrace.trace.noise import is_plumbing
 from pytrace.trace.region import Region
 from pytrace.trace.table import TableRow, tables
 from pytrace.trace.walk import Walker, ref, via
 
+_NOT_DIFFERENTIABLE = (
+    "Not differentiable: its results carry no gradient (their type, output_differentiability, or"
+    " DONT_REQUIRE_DERIVATIVE in tools/autograd/gen_variable_type.py); nothing is recorded and nothing raised."
+)
 _IMPLICIT = "CompositeImplicitAutograd"
 #: A composite operator may call composites; no chain in the tree is longer, and a loop must end.
 _MAX_LEVELS = 4
@@ -33,26 +37,84 @@ def of_operators(walker: Walker, ops: list[Node], known: dict[int, list[TableRow
     formulas = formulas_of(store, ops)
     told = [formula(node, names, key) for node, names, key in formulas]
     used = _used_by(store, ops)
+    manual = _manual(walker, ops, known)
     if formulas:
         for (node, _, _), entry in zip(formulas, told):
             entry.calls = calls(walker, node)
         double = _double(walker, [node for node, _, _ in formulas])
-        return Backward("formula", told, [], double, used)
+        errors = _raising(store, [node.id for node, _, _ in formulas]) if _raises(told) else []
+        return Backward("formula", told, [], double, used, manual=manual, errors=errors)
+    if manual:
+        return Backward("manual", [], [], [], used, "Written by hand: its Autograd kernel records it.", manual)
     composite = [op for op in ops if any(row.key == _IMPLICIT for row in known[op.id])]
     if composite:
         parts = composite_parts(walker, composite, known)
         sentence = "No formula of its own: it is CompositeImplicitAutograd, so autograd records the operators it calls."
         return Backward("composite", [], parts, [], used, sentence)
-    names = ", ".join(op.name for op in ops[:3])
     if all(op.attrs.get("kind") == "out" for op in ops):
         return Backward(
             "not-needed", [], [], [], used, "An out= variant: autograd refuses it for tensors that require grad."
         )
+    # torchgen's strategy for each operator (tools/autograd/gen_variable_type.py); its out= forms are as the others.
+    strategies = {str(op.attrs.get("autograd") or "") for op in ops if op.attrs.get("kind") != "out"}
+    if strategies == {"not_differentiable"}:
+        return Backward("not-differentiable", [], [], [], used, _NOT_DIFFERENTIABLE)
+    if strategies == {""}:
+        sentence = "Unknown: an operator outside of native_functions.yaml without an Autograd kernel in the tree."
+        return Backward("unknown", [], [], [], used, sentence, errors=_fallback(store, "basicAutograd"))
+    names = ", ".join(op.name for op in ops[:3])
     sentence = (
         f"None: no entry in derivatives.yaml for {names}, and no composite kernel. A call with inputs that require grad"
-        f' raises "derivative for {ops[0].name.partition(".")[0]} is not implemented".'
+        f' passes, and its backward raises "derivative for {ops[0].name.partition(".")[0]} is not implemented".'
     )
-    return Backward("none", [], [], [], used, sentence)
+    return Backward("none", [], [], [], used, sentence, errors=_fallback(store, "autograd"))
+
+
+def _raises(formulas: list[Formula]) -> bool:
+    return any(var.not_implemented for entry in formulas for var in entry.vars)
+
+
+def _manual(walker: Walker, ops: list[Node], known: dict[int, list[TableRow]]) -> list[Step]:
+    """Trees of the Autograd kernels that C++ registers by hand, and of what they run in the backward pass."""
+    rows = {row.function.id: row for op in ops for row in known[op.id] if row.key.startswith("Autograd")}
+    rows = {i: row for i, row in rows.items() if row.edge.rule != "fallthrough"}
+    region, store = walker.region, walker.region.store
+    region.load(row.function for row in rows.values())
+    steps: list[Step] = []
+    for row in rows.values():
+        steps.append(Step(ref(row.function), via(row.edge), "closed"))
+        inside = [row.function.id, *region.below(row.function.id)]
+        edges = store.edges_from([i for i in inside if region.nodes[i].kind == NodeKind.FUNCTION], EdgeKind.BACKWARD)
+        # The nodes that helpers of every operator make (rebase_history makes CopySlices) say nothing about this one.
+        own = [e for e in edges if e.src == row.function.id or e.rule == "autograd-function"]
+        ends = store.nodes(e.dst for e in own)
+        steps += walker.draw([(ends[e.dst], via(e), frozenset()) for e in own])
+    return steps
+
+
+def _raising(store: Store, formulas: list[int]) -> list[Ref]:
+    """Where the text of a ``not_implemented("…")`` is made: what the function of this name calls."""
+    edges = store.edges_from(formulas, EdgeKind.CALLS)
+    ends = store.nodes(e.dst for e in edges)
+    functions = {i for i, n in ends.items() if n.bare.startswith("not_implemented")}
+    inner = store.nodes(e.dst for e in store.edges_from(functions, EdgeKind.CALLS))
+    makers = [n for n in inner.values() if n.bare.startswith("not_implemented")]
+    found = []
+    for maker in makers:
+        for edge in store.edges_from(maker.id, EdgeKind.CALLS)[:1]:
+            found.append(Ref(maker.kind, maker.name, edge.file, edge.line))
+    return found
+
+
+def _fallback(store: Store, which: str) -> list[Ref]:
+    """The kernel that an operator without a derivative gets, and the node that raises its message.
+
+    torch/csrc/autograd/autograd_not_implemented_fallback.cpp, torch/csrc/autograd/functions/basic_ops.h.
+    """
+    names = [f"torch::autograd::{which}NotImplementedFallback"]
+    names += ["torch::autograd::NotImplemented::NotImplemented"] if which == "autograd" else []
+    found = [node for name in names for node in store.named(name, NodeKind.FUNCTION)]
+    return [ref(node) for node in {node.name: node for node in found}.values()]
 
 
 def answer(store: Store, query: str, how: str, ops: list[Node], *, depth: int = 1, limit: int = 90) -> BackwardAnswer:
@@ -82,6 +144,8 @@ def formula(node: Node, ops: list[str], key: str = "Default") -> Formula:
         key or "Default",
         [_variable(row, node.line) for row in node.attrs.get("vars") or ()],
         [_variable(row, node.line) for row in node.attrs.get("forward") or ()],
+        not_differentiable=[str(name) for name in node.attrs.get("non_differentiable") or ()],
+        output_differentiability=[str(value) for value in node.attrs.get("output_differentiability") or ()],
     )
 
 
