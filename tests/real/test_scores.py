@@ -24,7 +24,9 @@ def measured(real_store: Store, oracle: Path) -> scores.Metrics:
 
 @pytest.mark.parametrize(("metric", "side"), [(metric, side) for metric in FLOORS for side in FLOORS[metric]])
 def test_floor(measured: scores.Metrics, metric: str, side: str) -> None:
-    assert measured[metric][side] >= FLOORS[metric][side], f"{metric} {side}; see ACCURACY.md for how to list what is missed"
+    assert measured[metric][side] >= FLOORS[metric][side], (
+        f"{metric} {side}; see ACCURACY.md for how to list what is missed"
+    )
 
 
 def test_every_metric_has_a_floor(measured: scores.Metrics) -> None:
