@@ -6,7 +6,7 @@ import click
 
 from pytrace.cli import asking, common
 from pytrace.model import NodeKind
-from pytrace.trace import backward, resolve
+from pytrace.trace import backward, backward_names, resolve
 
 
 @click.command("backward")
@@ -25,12 +25,23 @@ from pytrace.trace import backward, resolve
 @common.store_options
 @click.pass_context
 def command(ctx: click.Context, name: str, depth: int, limit: int, fmt: str, why: bool) -> None:
-    """Show the backward of NAME, an operator or an autograd node (MulBackward0): formula, functions, kernels."""
+    """Show the backward of NAME: formula, functions, kernels, double backward.
+
+    NAME is an operator, an autograd node (MulBackward0), an autograd function written by hand (CopyBackwards,
+    torch.utils.checkpoint.CheckpointFunction), or a message ("derivative for '…' is not implemented").
+    """
     store = common.open_store(ctx)
-    found = resolve.operators(store, name)
-    if not found.nodes:
+    answer = backward_names.by_hand(store, name, limit=limit) if "." in name else None
+    if answer is None:
+        found = resolve.operators(store, name)
+        if not found.nodes:
+            found = backward_names.by_message(store, name)
+        if found.nodes:
+            answer = backward.answer(store, name, found.how, found.nodes, depth=depth, limit=limit)
+        else:
+            answer = backward_names.by_hand(store, name, limit=limit)
+    if answer is None:
         asking.unknown(store, name, "operator or autograd node", (NodeKind.OP, NodeKind.FORMULA))
-    answer = backward.answer(store, name, found.how, found.nodes, depth=depth, limit=limit)
     if fmt == "json":
         asking.emit_json(store, "pytrace/backward/1", answer)
         return

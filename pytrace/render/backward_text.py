@@ -12,7 +12,7 @@ _MOST = 12
 def render(page: Page, answer: BackwardAnswer, *, why: bool = False) -> None:
     """``pytrace backward``."""
     names = list(dict.fromkeys(op for entry in answer.backward.formulas for op in entry.ops))
-    names = names or [ref.name for ref in answer.ops]
+    names = names or [ref.name for ref in answer.ops] or [answer.query]
     page.add((f"Backward of {', '.join(names[:6])}", "title"), (" …" if len(names) > 6 else "", "dim"))
     if answer.how:
         page.paragraph(answer.how, "", "dim")
@@ -28,7 +28,8 @@ def section(page: Page, backward: Backward, *, why: bool = False, most: int = _M
     for place in backward.errors:
         page.row([("error made by ", "dim"), (place.name, "function")], place.at, indent="  ", rest="  ")
     if backward.manual:
-        page.add(("  Autograd by hand: the kernel, then what the backward pass runs", "dim"))
+        if backward.verdict != "manual":
+            page.add(("  Autograd by hand: the kernel, then what the backward pass runs", "dim"))
         for step in backward.manual:
             tree.draw(page, step, why=why, indent="    ")
     if backward.verdict == "composite":

@@ -18,6 +18,7 @@ from pytrace.trace.region import Region
 from pytrace.trace.table import TableRow, tables
 from pytrace.trace.walk import Walker, ref, via
 
+_BY_HAND = "Written by hand: its Autograd kernel, then what the backward pass runs."
 _NOT_DIFFERENTIABLE = (
     "Not differentiable: its results carry no gradient (their type, output_differentiability, or"
     " DONT_REQUIRE_DERIVATIVE in tools/autograd/gen_variable_type.py); nothing is recorded and nothing raised."
@@ -45,7 +46,7 @@ def of_operators(walker: Walker, ops: list[Node], known: dict[int, list[TableRow
         errors = _raising(store, [node.id for node, _, _ in formulas]) if _raises(told) else []
         return Backward("formula", told, [], double, used, manual=manual, errors=errors)
     if manual:
-        return Backward("manual", [], [], [], used, "Written by hand: its Autograd kernel records it.", manual)
+        return Backward("manual", [], [], [], used, _BY_HAND, manual)
     composite = [op for op in ops if any(row.key == _IMPLICIT for row in known[op.id])]
     if composite:
         parts = composite_parts(walker, composite, known)
