@@ -444,7 +444,11 @@ class Bodies:
         """``Foo x(…)``: an object of a class is made."""
         arguments: tuple[str, ...] = ()
         if tail.startswith(("(", "{")):
-            arguments = tuple([self._shared(type_of(p, self._env)) for p in split_top(tail[1:-1])])
+            parts = split_top(tail[1:-1])
+            arguments = tuple([self._shared(type_of(p, self._env)) for p in parts])
+            for part in parts:
+                if part.startswith("&"):
+                    self._referred(part, start)
         self._add("n", written.plain.removeprefix("::"), start, arguments, "", written.templates)
         self._template_references(written.templates, start)
         if value.startswith("&") or (value and REFERENCE.fullmatch(value)):

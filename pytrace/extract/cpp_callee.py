@@ -88,7 +88,7 @@ def _read(text: str) -> Callee:
         name = squeeze(without_templates(text)).removeprefix("::")
     else:
         name = text
-    if name in _QUIET_CALLS or name.startswith(_QUIET_PREFIXES):
+    if name in _QUIET_CALLS or (name.startswith(_QUIET_PREFIXES) and not name.startswith("__dispatch_")):
         if name.startswith("TORCH_"):
             return Callee(CHECK, name)
         if templates and _MAKE.match(name):

@@ -21,6 +21,7 @@ _REST = re.compile(r"[^\n\\]*(?:\\\n?[^\n\\]*)*")
 _INCLUDED = re.compile(r'[ \t]*[<"]([^>"\n]+)[>"]')
 _CONDITIONAL = frozenset(("if", "ifdef", "ifndef", "elif", "else", "endif"))
 _COMMENT = re.compile(r"//.*|/\*.*?\*/", re.S)
+_CASE = re.compile(r"\b(?:case\b|default\s*:)")
 #: guards longer than this are cut: what is shown is a hint, the line itself is cited
 LONGEST = 160
 
@@ -112,7 +113,7 @@ def regions(text: str, captures: Mapping[str, Iterable[Node]]) -> list[Region]:
     for node in captures.get("case", ()):
         value = node.child_by_field_name("value")
         shown = clip(text[value.start_byte : value.end_byte]) if value is not None else ""
-        spans.append((node.start_byte, node.end_byte, f"case {shown}" if shown else "default"))
+        spans.append((node.start_byte, _case_end(text, node), f"case {shown}" if shown else "default"))
     for node in captures.get("ternary", ()):
         condition = node.child_by_field_name("condition")
         then = node.child_by_field_name("consequence")
@@ -124,6 +125,29 @@ def regions(text: str, captures: Mapping[str, Iterable[Node]]) -> list[Region]:
         spans.append((other.start_byte, other.end_byte, f"else of if ({shown})"))
     spans.sort(key=lambda s: (s[0], -s[1]))
     return spans
+
+
+def _case_end(text: str, node: Node) -> int:
+    """Where the statements of a ``case`` end: a directive among them ends the parser's node, not the case."""
+    end, following = node.end_byte, node.next_named_sibling
+    while following is not None and following.type.startswith("preproc_if"):
+        other = _CASE.search(text, following.start_byte, following.end_byte)
+        if other:
+            return other.start()
+        end, following = following.end_byte, following.next_named_sibling
+    return end
+
+
+def _leaves(then: Node) -> bool:
+    """Whether a branch ends with ``return`` or ``throw``."""
+    last: Node | None = then
+    if then.type == "compound_statement":
+        index = then.named_child_count - 1
+        while index >= 0 and (last := then.named_child(index)) is not None and last.type == "comment":
+            index -= 1
+        if index < 0:
+            return False
+    return last is not None and last.type in ("return_statement", "throw_statement")
 
 
 def _branches(text: str, node: Node) -> list[Region]:
@@ -139,9 +163,7 @@ def _branches(text: str, node: Node) -> list[Region]:
     if other is not None:
         spans.append((other.start_byte, other.end_byte, f"else of if ({shown})"))
         return spans
-    tail = text[max(start, end - 400) : end].rstrip("} \n;")
-    last = max(tail.rfind(";"), tail.rfind("{"), tail.rfind("}"))
-    if tail[last + 1 :].lstrip().startswith(("return", "throw")):
+    if _leaves(then):
         block = node.parent
         if block is not None and block.type == "compound_statement":
             spans.append((node.end_byte, block.end_byte, f"unless ({shown})"))

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from pytrace.extract.cpp_text import split_top, template_arguments
+from pytrace.extract.cpp_text import split_top, template_arguments, without_templates
 from pytrace.forks import fork_map
 from pytrace.link import formula_calls
 from pytrace.link.context import Context
@@ -156,7 +156,7 @@ class Resolver:
             if call[4] and self.macros.is_dead(call[4]):
                 continue
             self.symbol = symbols[call[0]]
-            if self.symbol.scope.startswith(LEAVES):
+            if self.symbol.scope.startswith(LEAVES) or (self.symbol.guard and self.macros.is_dead(self.symbol.guard)):
                 continue
             if call[1] == "p":
                 self._printed(call)
@@ -309,6 +309,8 @@ class Resolver:
         Without ``at::`` the name may be anything (``isnan`` of a float): then the arguments must fit.
         """
         kinds = self._kinds(call[5])
+        if "redispatch" in call[2]:
+            kinds = kinds[1:]  # the key set
         if not qualified and (not kinds or (kinds[0] == "" and "Tensor" not in kinds)):
             return False
         chosen = self._overloads(bare, False, kinds, qualified)
@@ -391,9 +393,9 @@ class Resolver:
             self._tensor_method(name, call)
             return
         if kind in ("", "{}"):
-            if name == "operator()":
+            if name == "operator()" or (receiver[:1] == "C" and _bare_class(receiver[1:])):
                 return
-            if name in self.op_method_names and name not in self.functions.by_bare and name not in TENSOR_METHODS:
+            if name in self.op_method_names and name not in TENSOR_METHODS and not self._is_method(name):
                 # the receiver's type is not known, and nothing but Tensor has a method of this name
                 chosen = self._overloads(name, True, self._kinds(call[5]))
                 for operator in chosen:
@@ -418,6 +420,10 @@ class Resolver:
                     )
                     self.virtual.append((path, row))
                 return
+
+    def _is_method(self, name: str) -> bool:
+        """Whether a class of the tree other than Tensor has a method of this name."""
+        return any(s.owner not in ("", "at::Tensor", "at::TensorBase") for s in self.functions.by_bare.get(name, ()))
 
     def _tensor_method(self, name: str, call: CallRow) -> None:
         """``x.name(…)`` on a Tensor: an operator, or a method that TensorBody.h or TensorBase.h write by hand."""
@@ -547,6 +553,11 @@ class Resolver:
                     names[1], (("Tensor", "MemoryFormat"), ("Scalar",), ("Tensor",)), (False, True, True)
                 ):
                     self._to_operators(self._overloads(name, as_method, kinds), "tensor-operator", call)
+
+
+def _bare_class(callee: str) -> bool:
+    """Whether what is called is spelt like a class, so that an object of it is made: ``DimMask()``."""
+    return without_templates(callee).rpartition("::")[2][:1].isupper()
 
 
 def _parameter(text: str) -> tuple[str, bool]:

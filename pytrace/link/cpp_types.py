@@ -356,7 +356,7 @@ def method(kind: str, name: str, arguments: int) -> str:
         return "Tensor"
     if name == "getTensorRef" and kind == "OptTensor":
         return "Tensor"
-    found = _OTHER_METHODS.get((kind, name))
+    found = _OTHER_METHODS.get((kind, name)) if kind != "TensorOptions" or not arguments else None
     if found is not None:
         return found
     if kind == "TensorOptions":

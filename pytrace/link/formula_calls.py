@@ -47,7 +47,8 @@ def link(ctx: Context, resolver: Resolver) -> None:
     if table is None:
         return
     rows = list(table.texts())
-    found = cpp.bodies([text for _, _, text, _ in rows], [_names(formula) for _, formula, _, _ in rows])
+    # as a statement of its own, ``grad * other`` would declare a pointer
+    found = cpp.bodies([f"return {text}" for _, _, text, _ in rows], [_names(formula) for _, formula, _, _ in rows])
     symbols, calls = [], []
     for number, ((node_id, formula, _, line), made) in enumerate(zip(rows, found)):
         name = f"{SCOPE}::{formula.node}"

@@ -28,6 +28,7 @@ class Symbol:
         "bare",
         "end",
         "file",
+        "guard",
         "id",
         "kind",
         "line",
@@ -62,6 +63,7 @@ class Symbol:
         self.local = bool(local) or file.endswith(".metal")
         self.owner = str(owner)
         self.templates = str(templates)
+        self.guard = str(row[9]) if len(row) > 9 else ""
 
 
 class ClassInfo:

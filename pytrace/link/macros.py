@@ -28,6 +28,8 @@ KEPT = re.compile(
 )
 #: Macros that check and report: what they call is the reporting.
 REPORTING = re.compile(r"CHECK|ASSERT|ENFORCE|WARN|LOG|DEBUG|DUMP|THROW|_ERROR|EXPECT_|RECORD_FUNCTION|UNLIKELY|LIKELY")
+#: Names that macros have; a function of such a name may be a macro call with a body.
+_HEAD = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]+$")
 _PLAIN_IF = re.compile(r"#if (\w+)(?:\(\))?$")
 #: An expansion without any of these defines and registers nothing.
 _DEFINES = re.compile(r"\{|_DISPATCH\s*\(|TORCH_LIBRARY")
@@ -131,6 +133,9 @@ def link(ctx: Context, jobs: int = 1) -> None:
         more = expand_file(table, path, facts) if facts.get("invocations") else {}
         return more, expand_bodies(table, path, facts) if facts.get("environments") else []
 
+    for path, (kind, facts) in ctx.files.items():
+        if kind in ("cpp", "template") and (made := expand_heads(table, path, facts)):
+            ctx.files[path] = kind, {**facts, **made}
     for path, (more, calls) in zip(paths, fork_map(work, paths, jobs)):
         kind, facts = ctx.files[path]
         if more:
@@ -138,6 +143,37 @@ def link(ctx: Context, jobs: int = 1) -> None:
         if calls:
             facts = {**facts, "calls": [*facts.get("calls", ()), *calls]}
         ctx.files[path] = kind, facts
+
+
+def expand_heads(table: MacroTable, path: str, facts: Facts) -> Facts:
+    """Functions whose head is a macro call, ``DEFINE_KERNEL(name, …) { … }``, with what the macro says of them.
+
+    Returns the rows of ``functions`` and ``calls`` that replace those of the file; {} when it has no such head.
+    """
+    functions, kernels = facts.get("functions", ()), set()
+    made: list[Any] = []
+    for number, row in enumerate(functions):
+        name = row[0].rpartition("::")[2]
+        if not _HEAD.match(name) or name not in table.by_name or KEPT.match(name):
+            continue
+        arguments = ", ".join(" ".join(filter(None, part[:2])) for part in row[4])
+        text = table.expand(path, f"{name}({arguments})", row[2])
+        if not text or text.startswith(f"{name}("):
+            continue
+        scope = row[0].rpartition("::")[0]
+        body = f"{text} {{ }}".replace("\n", " ")
+        source = f"namespace {scope} {{ {body} }}" if scope else body
+        found = cpp.extract(source.encode("latin-1", "replace")).get("functions", ())
+        if len(found) != 1:
+            continue
+        made = made or list(functions)
+        made[number] = (*found[0][:2], row[2], row[3], *found[0][4:9], row[9], name)
+        if found[0][1] != "function":
+            kernels.add(number)
+    if not made:
+        return {}
+    # what stands in a kernel runs on the device: it calls nothing
+    return {"functions": made, "calls": [call for call in facts.get("calls", ()) if call[0] not in kernels]}
 
 
 def expand_bodies(table: MacroTable, path: str, facts: Facts) -> list[tuple[Any, ...]]:

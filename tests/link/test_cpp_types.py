@@ -121,6 +121,5 @@ def test_method(kind: str, name: str, arguments: int, result: str) -> None:
     assert method(kind, name, arguments) == result
 
 
-@pytest.mark.xfail(strict=True, reason="the row of the getter is found before it is asked whether arguments are given")
 def test_a_setter_of_options_gives_options() -> None:
     assert method("TensorOptions", "dtype", 1) == "TensorOptions"

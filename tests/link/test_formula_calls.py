@@ -63,7 +63,6 @@ def test_formulas(formula: str, found: list[str]) -> None:
     assert reached(formula) == found
 
 
-@pytest.mark.xfail(strict=True, reason="as a statement it declares a pointer `other` to a `grad`")
 def test_a_product_alone() -> None:
     assert reached("grad * other") == ["calls_op aten::mul.Tensor"]
 

@@ -75,7 +75,6 @@ def test_dead_code_calls_nothing() -> None:
     assert edges(linked({"F.cpp": source}), source="f") == []
 
 
-@pytest.mark.xfail(strict=True, reason="the guard of a whole function is not asked")
 def test_a_dead_function_calls_nothing() -> None:
     source = "#define OFF() 0\nvoid g() {}\n#if OFF()\nvoid f() { g(); }\n#endif\n"
     assert edges(linked({"F.cpp": source}), source="f") == []
@@ -135,6 +134,23 @@ def test_a_kernel_made_by_a_macro_can_be_launched() -> None:
         {"F.cu": "#define KERNEL(n) __global__ void n##_cuda(int a) {}\nKERNEL(x)\nvoid f() { x_cuda<<<1, 2>>>(1); }\n"}
     )
     assert edges(graph, source="f") == ["launches x_cuda"]
+
+
+@pytest.mark.parametrize(
+    ("define", "head", "row"),
+    [
+        ("DEFINE_KERNEL(name, ...) template <typename T, __VA_ARGS__> __global__ void name(const Params p)",
+         "DEFINE_KERNEL(fwd_kernel, bool causal)", ("cuda_kernel", "at::native::fwd_kernel")),
+        ("DEFINE_HOST(name) static void name##_host(int a)", "DEFINE_HOST(run)", ("function", "at::native::run_host")),
+        ("OTHER_MACRO(x) x", "NOT_A_MACRO(fwd)", ("function", "at::native::NOT_A_MACRO")),
+    ],
+)  # fmt: skip
+def test_heads_of_functions(define: str, head: str, row: tuple[str, str]) -> None:
+    graph = linked({"F.cu": f"namespace at::native {{\n#define {define}\nvoid g() {{}}\n{head} {{\n  g();\n}}\n}}\n"})
+    (node,) = [n for n in graph.nodes if n[5] == 4 and n[4].endswith("F.cu")]
+    assert (node[1], node[2], node[6]) == (*row, 6)
+    # a kernel calls nothing
+    assert edges(graph, source=node[3]) == ([] if row[0] == "cuda_kernel" else ["calls g"])
 
 
 # -- macros in function bodies -----------------------------------------------------------------------------------------
