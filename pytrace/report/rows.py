@@ -118,7 +118,7 @@ class OperatorRow:
         keys = [cell.key for cell in self.cells if cell.key.startswith(prefix) and cell.how != "fallthrough"]
         return " ".join(dict.fromkeys(key.removeprefix(prefix).removeprefix("Csr") for key in keys))
 
-    def keys(self) -> set[str]:
+    def key_names(self) -> set[str]:
         """Keys with a row of their own, inherited ones included."""
         return {cell.key for cell in self.cells}
 
