@@ -24,7 +24,7 @@ _BRACE = re.compile(rb"(?:\s|//[^\n]*\n|/\*.*?\*/)*\{", re.S)
 _CALL = (
     rb'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|^[ \t]*#[^\n\\]*(?:\\.[^\n\\]*)*'
     rb"|\b(?P<library>%s)\s*\.\s*(?P<method>\w+)\s*(?:<[^;(){}]*>\s*)?\("
-    rb"|\b(?P<macro>_*[A-Z][A-Z0-9_]*)\s*\("
+    rb"|\b(?P<macro>_*[A-Z][A-Z0-9_]*|[A-Z][A-Z0-9]+_\w+)\s*\("
 )
 _OPERATOR = re.compile(rb"\.op\s*\(")
 _SELECTIVE = re.compile(rb"(?:TORCH_SELECTIVE_NAME|TORCH_SELECTIVE_SCHEMA|(?:torch::)?schema)\s*(?=\()")

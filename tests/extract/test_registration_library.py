@@ -67,6 +67,7 @@ def test_kernel_keeps_template_arguments() -> None:
         ('m.def(R"(f(int x) -> ())", g);', "def", "f(int x) -> ()", "g", ""),
         ("m.fallback(torch::CppFunction::makeFallthrough());", "fallback", "", "", "fallthrough"),
         ("VMAP_SUPPORT(add, rule<a, b>);", "macro", "VMAP_SUPPORT", "m", "impl"),
+        ("BINARY_3_Tensor(add, Scalar);", "macro", "BINARY_3_Tensor", "m", "impl"),
     ],
 )
 def test_calls(statement: str, what: str, name: str, target: str, how: str) -> None:
