@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pytrace.model import Edge, EdgeKind, Node, NodeKind
 from pytrace.store import Store
 from pytrace.trace.answers import Ref, Via
+from pytrace.trace.guards import compact
 from pytrace.trace.region import Region
 from pytrace.trace.table import TableRow
 from pytrace.trace.walk import ref, via
@@ -304,8 +305,9 @@ def determinism(facts: Facts) -> Section:
         for edge in region.out.get(node_id, ()):
             if "eterministicAlgorithms" in edge.guard and node_id not in seen:
                 seen.add(node_id)
+                place = Via(EdgeKind.ALERTS, "", "branch", edge.file, edge.line, edge.guard)
                 items.append(
-                    Item(ref(region.nodes[node_id]), via(edge), [], "has a branch for deterministic algorithms")
+                    Item(ref(region.nodes[node_id]), place, [], f"has a deterministic way: {compact(edge.guard)}")
                 )
     return Section("determinism", items)
 

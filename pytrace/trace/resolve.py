@@ -173,9 +173,11 @@ def kernels(store: Store, text: str) -> Found:
     """What ``pytrace kernel`` is asked about. For a generic kernel printed with its template arguments, the functor
     or host function in them answers instead: it is what tells the operator.
     """
-    from pytrace.trace import labels, profiled
+    from pytrace.trace import alerts, labels, profiled
 
+    if alerts.is_message(text) and (found := alerts.find(store, text)):
+        return found
     if " not implemented for " in text and (found := labels.find(store, text)):
         return found
     found = profiled.find(store, text) or cpp_nodes(store, text)
-    return found if found.nodes or found.how else labels.find(store, text) or found
+    return found if found.nodes or found.how else alerts.find(store, text) or labels.find(store, text) or found
