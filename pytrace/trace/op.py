@@ -90,9 +90,11 @@ def _around(
         return found
     names = [name.ref.name for name in python]
     more = around.module_tests(store, names)
-    for section in found:
-        if section.name == "tests":
-            section.items += more
+    tests = next((section for section in found if section.name == "tests"), None)
+    if tests is None and more:
+        found.append(around.Section("tests", more))
+    elif tests is not None:
+        tests.items += more
     return [*found, around.benchmarks(store.meta("root"), names)]
 
 
