@@ -18,8 +18,8 @@ from pytrace.store import Store
 from tests.real import bindings_metric, registrations_metric
 
 FLOORS = Path(__file__).with_name("floors.json")
-#: A floor stands so much below what was measured when it was raised: one row of a small sample more or less.
-SLACK = 0.0005
+#: A floor stands so much below what was measured when it was raised: a few rows of thousands, one of a small sample.
+SLACK = 0.002
 
 Metrics = dict[str, dict[str, float]]
 
