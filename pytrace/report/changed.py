@@ -8,7 +8,7 @@ declares none that can be told, everything in the file.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pytrace.files import kind_of
@@ -71,8 +71,17 @@ class Changed:
         seed.lines = sorted({*seed.lines, *lines})
 
 
-def find(store: Store, change: FileChange, source: Sequence[str]) -> Changed:
-    """What ``change`` is of. ``source`` are the lines of the file as it was indexed."""
+#: path -> line -> what has evidence on this line.
+Evidence = Mapping[str, Mapping[int, Sequence[int]]]
+
+
+def evidence(store: Store) -> Evidence:
+    """Registrations and other crossings that are lines of their own, for ``find``: one query for all files."""
+    return queries.evidence(store, _EVIDENCE)
+
+
+def find(store: Store, change: FileChange, source: Sequence[str], known: Evidence) -> Changed:
+    """What ``change`` is of. ``source`` are the lines of the file as it was indexed, ``known`` its ``evidence``."""
     kind = kind_of(change.path) or ""
     found = Changed(change, kind)
     if not kind:
@@ -90,7 +99,7 @@ def find(store: Store, change: FileChange, source: Sequence[str]) -> Changed:
     elif kind in ("tags", "deprecated"):
         found.outside = [line for line in lines if not _HASH_COMMENT.match(line.text)]
     else:
-        _things(store, found, lines, gaps, source)
+        _things(store, found, lines, gaps, source, known.get(change.path, {}))
     return found
 
 
@@ -128,10 +137,14 @@ def _start(starts: Sequence[int], number: int) -> int:
 
 
 def _things(
-    store: Store, found: Changed, lines: Sequence[Line], gaps: Sequence[tuple[int, int]], source: Sequence[str]
+    store: Store,
+    found: Changed,
+    lines: Sequence[Line],
+    gaps: Sequence[tuple[int, int]],
+    source: Sequence[str],
+    evidence: Mapping[int, Sequence[int]],
 ) -> None:
     nodes = [n for n in queries.nodes_of_file(store, found.change.path) if n.kind in _INSIDE]
-    evidence = queries.evidence_of_file(store, found.change.path, _EVIDENCE)
     touched = {line.number for line in lines}
     cover = _Cover(nodes)
     python = found.kind == "python"

@@ -125,7 +125,8 @@ def report(
     for only when something is gone that the new state does not know.
     """
     root = store.meta("root")
-    found = [changed.find(store, change, _source(root, change.path)) for change in changes]
+    known = changed.evidence(store)
+    found = [changed.find(store, change, _source(root, change.path), known) for change in changes]
     nodes: dict[int, NodeRow] = {}
     touched: list[Touched] = []
     for one in found:
@@ -215,22 +216,23 @@ def _gone(
         result.notes.append(f"Something was removed from {names}; without a base revision nothing tells who used it.")
         return []
     seeds: dict[int, NodeRow] = {}
+    known = changed.evidence(before)
     for change in missing:
         back = FileChange(change.old_path, change.old_path, "modified", added=change.removed, gaps=change.old_gaps)
         source = [""] * max((line.number for line in change.removed), default=0)
         for line in change.removed:
             source[line.number - 1] = line.text
-        for seed in changed.find(before, back, source).seeds.values():
+        for seed in changed.find(before, back, source, known).seeds.values():
             if not _exists(spread.store, seed.node):
                 seeds[seed.node.id] = seed.node
                 told = _touched(seed)
                 told.how = "gone"
                 result.touched.append(told)
     found = _operators(Spread(before, seeds.values(), hops))
-    known = {hit.op.name for hit in spread.hits.values()}
+    still = {hit.op.name for hit in spread.hits.values()}
     for one in found:
         one.base = True
-    return [one for one in found if one.op.name not in known]
+    return [one for one in found if one.op.name not in still]
 
 
 def _exists(store: Store, node: NodeRow) -> bool:

@@ -97,15 +97,15 @@ def nodes_of_file(store: Store, path: str) -> list[NodeRow]:
     return [NodeRow._make(row) for row in store.db.execute(sql, (path,))]
 
 
-def evidence_of_file(store: Store, path: str, kinds: tuple[str, ...]) -> dict[int, list[int]]:
-    """line -> sources of the edges of these kinds that were read there."""
+def evidence(store: Store, kinds: tuple[str, ...]) -> dict[str, dict[int, list[int]]]:
+    """path -> line -> sources of the edges of these kinds that were read there."""
     sql = (
-        "SELECT DISTINCT e.line, e.src FROM edge e WHERE e.file = (SELECT id FROM file WHERE path = ?)"
-        f" AND e.kind IN ({_marks(kinds)}) ORDER BY e.line, e.src"
+        "SELECT DISTINCT f.path, e.line, e.src FROM edge e JOIN file f ON f.id = e.file"
+        f" WHERE e.kind IN ({_marks(kinds)}) ORDER BY e.line, e.src"
     )
-    found: dict[int, list[int]] = {}
-    for line, src in store.db.execute(sql, (path, *kinds)):
-        found.setdefault(line, []).append(src)
+    found: dict[str, dict[int, list[int]]] = {}
+    for path, line, src in store.db.execute(sql, kinds):
+        found.setdefault(path, {}).setdefault(line, []).append(src)
     return found
 
 

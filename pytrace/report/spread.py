@@ -100,7 +100,7 @@ class Spread:
                 self.steps[node.id, ""] = Step(None, 0, 0, 0, True)
                 first.append((node.id, ""))
             elif node.kind == NodeKind.OP:
-                self._hit(node, (node.id, ""), Step(None, 0, 0, 0, True), "entry")
+                self._hit(node, (node.id, ""), Step(None, 0, 0, 0, True), "")
                 ops.append((node.id, ""))
             else:
                 state = (node.id, "cuda" if node.kind == NodeKind.CUDA_KERNEL else "")

@@ -26,7 +26,10 @@ def seeds(store: Store, path: str, text: str) -> dict[str, str]:
     """name -> how, for a change of the line that holds ``text``."""
     number = line_of(path, text)
     change = FileChange(path, path, "modified", added=[Line(number, source(path)[number - 1])])
-    return {seed.node.name: seed.how for seed in changed.find(store, change, source(path)).seeds.values()}
+    return {
+        seed.node.name: seed.how
+        for seed in changed.find(store, change, source(path), changed.evidence(store)).seeds.values()
+    }
 
 
 @pytest.mark.parametrize(
@@ -55,22 +58,22 @@ def test_a_removal_touches_what_stands_around_it(mini: Store) -> None:
     path = f"{N}/cuda/ActivationGeluKernel.cu"
     number = line_of(path, "LAUNCH_TWICE(gelu_step")
     inside = FileChange(path, path, "modified", gaps=[(number, number + 1)])
-    assert [s.node.name for s in changed.find(mini, inside, source(path)).seeds.values()] == [
+    assert [s.node.name for s in changed.find(mini, inside, source(path), {}).seeds.values()] == [
         "at::native::launch_gelu_kernel"
     ]
     first = line_of(path, "void launch_gelu_kernel")
     between = FileChange(path, path, "modified", gaps=[(first - 1, first)])
-    assert not changed.find(mini, between, source(path)).seeds
+    assert not changed.find(mini, between, source(path), {}).seeds
 
 
 def test_a_whole_file(mini: Store) -> None:
     path = f"{N}/cuda/ActivationGeluKernel.cu"
-    found = changed.find(mini, FileChange(path, path, "modified", whole=True), source(path))
+    found = changed.find(mini, FileChange(path, path, "modified", whole=True), source(path), {})
     assert {"at::native::gelu_step", "at::native::launch_gelu_kernel"} <= {s.node.name for s in found.seeds.values()}
 
 
 def test_files_that_bear_on_nothing(mini: Store) -> None:
-    found = changed.find(mini, FileChange("docs/x.rst", "docs/x.rst", "modified", added=[Line(1, "x")]), [])
+    found = changed.find(mini, FileChange("docs/x.rst", "docs/x.rst", "modified", added=[Line(1, "x")]), [], {})
     assert (found.kind, found.seeds) == ("", {})
 
 
