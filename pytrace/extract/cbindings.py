@@ -255,15 +255,17 @@ class _File:
 
 
 #: Where pybind11 code says something: a definition, a class, a submodule, an import.
+#: Every alternative begins with a letter of its own: then the search only looks at places with one of these.
 _ANCHOR = re.compile(
     r'\.\s*(?P<how>def\w*)\(\s*(?://[^\n]*\s*)*"(?P<name>[\w.]+)"'
     # torch/csrc/utils/pybind.h and torch/csrc/utils/py_context_manager: classes of context managers
-    r"|\b\w*class_\s*<|\benum_\s*<|\bpy_context_manager\w*\s*<|\bmodule_?::import\("
+    r"|class_\s*<|enum_\s*<|py_context_manager\w*\s*<|module_?::import\("
     # the same module under another name, and the parameter of the next function
-    r"|\b(?:handle|reinterpret_borrow\s*<[\w:\s]+>)\(\s*(?P<held>\w+)\s*\)"
-    r"|\b(?P<created>PyModule_Create)\("
-    r"|\b(?:PyObject\s*\*|module_?\b\s*&?)\s*(?P<parameter>\w+)\s*[,)]"
+    r"|handle\(\s*(?P<handle>\w+)\s*\)|reinterpret_borrow\s*<[\w:\s]+>\(\s*(?P<borrowed>\w+)\s*\)"
+    r"|(?P<created>PyModule_Create)\("
+    r"|PyObject\s*\*\s*(?P<object>\w+)\s*[,)]|module_?\b\s*&?\s*(?P<module>\w+)\s*[,)]"
 )
+_WORD_END = re.compile(r"\w+$")
 _BEFORE = re.compile(r"(\w+)\s*$")
 _ASSIGNED = re.compile(r"(\w+)\s*(?:=\s*|\()(?:(?:py|pybind11)::)?$")
 _CLASS = re.compile(r'[^;{}"]*?>\s*(\w+)?\s*[({]\s*(\w+)(?:\.ptr\(\))?\s*,\s*"(\w+)"')
@@ -296,20 +298,23 @@ class _Pybind:
             before = text[max(0, start - _NEAR) : start]
             if found["how"]:
                 yield from self._definition(found, before)
-            elif found["parameter"]:
-                self.owners.pop(found["parameter"], None)
-            elif found["held"] or found["created"]:
-                assigned = _ASSIGNED.search(before)
+                continue
+            parameter, held = found["object"] or found["module"], found["handle"] or found["borrowed"]
+            if parameter:
+                self.owners.pop(parameter, None)
+                continue
+            before = _WORD_END.sub("", before)  # intrusive_ptr_class_
+            assigned = _ASSIGNED.search(before)
+            if found["created"] or held:
                 if assigned:
-                    module = self._created(start) if found["created"] else self.owners.get(found["held"])
+                    module = self._created(start) if found["created"] else self.owners.get(held)
                     self.owners[assigned[1]] = module if module is not None else _ROOT_MODULE
             elif found[0].endswith("import("):
                 imported = _IMPORTED.match(text, start)
-                assigned = _ASSIGNED.search(before)
                 if imported and assigned:
                     self.owners[assigned[1]] = imported[1]
             else:
-                yield from self._class(found, before)
+                yield from self._class(found, assigned)
 
     def _created(self, offset: int) -> str | None:
         """The name of the module that is made here: that of the nearest ``PyModuleDef`` above."""
@@ -336,9 +341,8 @@ class _Pybind:
         cpp = function[1] if function and function[1] not in ("py", "pybind11") else ""
         yield self.chain, name, self.file.line(found.start("name")), "" if cpp.startswith("py::") else cpp, how
 
-    def _class(self, found: re.Match[str], before: str) -> Iterator[tuple[str, str, int, str, str]]:
+    def _class(self, found: re.Match[str], assigned: re.Match[str] | None) -> Iterator[tuple[str, str, int, str, str]]:
         head = _CLASS.match(self.text, found.end())
-        assigned = _ASSIGNED.search(before)
         if head is None:
             # The name is computed, or the class is a parameter: what is defined on it has no name that we know.
             given = _CLASS_PARAMETER.match(self.text, found.end())
