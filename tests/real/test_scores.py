@@ -31,3 +31,16 @@ def test_floor(measured: scores.Metrics, metric: str, side: str) -> None:
 
 def test_every_metric_has_a_floor(measured: scores.Metrics) -> None:
     assert {(m, s) for m in measured for s in measured[m]} == {(m, s) for m in FLOORS for s in FLOORS[m]}
+
+
+def test_floors_rise_and_never_fall_unasked() -> None:
+    from tests.real.raise_floors import raised
+
+    old = {"a": {"recall": 0.9}, "b": {"recall": 0.9}}
+    measured = {"a": {"recall": 0.95}, "b": {"recall": 0.5}, "c": {"recall": 1.0, "precision": 0.0001}}
+    assert raised(old, measured) == {
+        "a": {"recall": 0.948},
+        "b": {"recall": 0.9},
+        "c": {"recall": 1.0, "precision": 0.0},
+    }
+    assert raised(old, measured, frozenset(("b",)))["b"] == {"recall": 0.498}
