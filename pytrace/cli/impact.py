@@ -24,10 +24,8 @@ if TYPE_CHECKING:
 @click.option(
     "--hops",
     type=click.IntRange(min=0),
-    default=1,
-    show_default=True,
     metavar="N",
-    help="Go on over so many operators that call an affected one.",
+    help="Go on over so many operators that call an affected one. Default: 1, and more when no test is found.",
 )
 @common.limit_option(20, "Show at most so many operators and names; 0 shows all.")
 @common.format_option("text", "markdown", "json", "mermaid", "dot", "svg", "html")
@@ -40,7 +38,7 @@ def command(
     base: str | None,
     files: tuple[str, ...],
     patch: str | None,
-    hops: int,
+    hops: int | None,
     limit: int,
     fmt: str,
     output_path: str | None,
@@ -68,7 +66,7 @@ def command(
     output.deliver(_formatted(store, found, fmt, limit, why), output_path)
 
 
-def _against_base(ctx: click.Context, store: Store, base: str, hops: int) -> ImpactReport:
+def _against_base(ctx: click.Context, store: Store, base: str, hops: int | None) -> ImpactReport:
     from pytrace.report import git, impact, revision
     from pytrace.report.patches import FileChange, parse
 
@@ -103,7 +101,7 @@ def _default_jobs() -> int:
     return default_jobs()
 
 
-def _from_changes(store: Store, files: tuple[str, ...], patch: str | None, hops: int) -> ImpactReport:
+def _from_changes(store: Store, files: tuple[str, ...], patch: str | None, hops: int | None) -> ImpactReport:
     from pytrace.report import impact
 
     root = store.meta("root")

@@ -109,7 +109,16 @@ class _Maker:
             words.append(f"one of {arrow.candidates}")
         where = f' title="{text(arrow.at)}"' if arrow.at else ""
         said = " ".join(words)
-        roles = (["unsure"] if arrow.candidates > 1 else []) + (["again"] if not said or said in told else [])
+        far = self.boxes[arrow.src].band != self.boxes[arrow.dst].band
+        roles = [
+            role
+            for role, holds in (
+                ("unsure", arrow.candidates > 1),
+                ("far", far),  # its arrow is faint: the words say where it comes from
+                ("again", not far and (not said or said in told)),
+            )
+            if holds
+        ]
         told.add(said)
         unsure = f' class="{" ".join(roles)}"' if roles else ""
         start = f'<span class="from">from <a href="#b{arrow.src}">{text(source)}</a> </span>'

@@ -27,6 +27,8 @@ from pytrace.trace.python_side import is_public, rank
 
 #: A header that more than this share of the files with kernels includes is included by everything.
 _UNBOUNDED_SHARE = 0.5
+#: So many operators are crossed to find a test, when nobody says how many.
+_MOST_HOPS = 4
 #: Files that every operator is generated from or by: nothing bounds a change there.
 _GENERATORS = ("torchgen/", "tools/autograd/", "aten/src/ATen/templates/")
 
@@ -115,11 +117,14 @@ def report(
     changes: Sequence[FileChange],
     *,
     against: str,
-    hops: int = 1,
+    hops: int | None = None,
     old: OldStore = lambda: None,
     old_source: Callable[[str], str | None] = lambda path: None,
 ) -> ImpactReport:
     """What ``changes`` touch. ``store`` is the index of the new state.
+
+    ``hops`` is how many operators that call an affected one are crossed. None is one, and more when no test is found by
+    that: an internal operator's tests are those of the operators above it.
 
     ``old_source`` gives the text of a file before the change, ``old`` the index of that state; the latter is asked
     for only when something is gone that the new state does not know.
@@ -134,13 +139,19 @@ def report(
             nodes[seed.node.id] = seed.node
             touched.append(_touched(seed))
     missing = _removed(store, changes, old_source, nodes, touched)
-    spread = Spread(store, nodes.values(), hops)
-    result = ImpactReport(stamp(store), against, _files(found), touched, [], [], [], [], [], [], hops, 0)
+    entries = testing.entries(root)
+    for crossed in (hops,) if hops is not None else range(1, _MOST_HOPS + 1):
+        spread = Spread(store, nodes.values(), crossed)
+        picked = _picked(spread, entries)
+        if picked or not spread.hits:
+            break
+    result = ImpactReport(stamp(store), against, _files(found), touched, [], [], [], [], [], [], crossed, 0)
     operators = _operators(spread)
     if missing:
-        operators += _gone(old, missing, hops, spread, result)
+        operators += _gone(old, missing, crossed, spread, result)
+        picked = _picked(spread, entries, operators)
     _bounds(store, root, found, spread, result)
-    _fill(root, spread, operators, result)
+    _fill(root, spread, operators, picked, result)
     return result
 
 
@@ -340,7 +351,9 @@ def _with_kernels(store: Store) -> set[int]:
 # -- names and tests -------------------------------------------------------------------------------------------------
 
 
-def _fill(root: str, spread: Spread, operators: list[Affected], result: ImpactReport) -> None:
+def _fill(
+    root: str, spread: Spread, operators: list[Affected], picked: list[testing.Entry], result: ImpactReport
+) -> None:
     nodes = spread.nodes
     result.operators = operators
     by_op: dict[int, list[str]] = {}
@@ -360,7 +373,16 @@ def _fill(root: str, spread: Spread, operators: list[Affected], result: ImpactRe
         names = [name for op in (one.op.name, *one.overloads) for name in by_op.get(ids.get(op, 0), ())]
         one.python = sorted(dict.fromkeys(names), key=lambda name: (rank(name), name))
     result.beyond = _beyond(spread)
-    _tests(root, spread, result)
+    keys = {key for one in operators for key in one.keys if one.hops == 0}
+    result.entries = list(dict.fromkeys(entry.name for entry in picked))
+    result.tests = _changed_tests(result) + testing.runs(root, picked, keys)
+    found = testing.benchmarks(root, [n.name for n in result.python if n.hops == 0 or n.distance <= 1])
+    result.benchmarks = [file for file, _ in found]
+    if operators and not picked:
+        result.notes.append(
+            f"No OpInfo or ModuleInfo entry reaches these operators over {result.hops} hops: no test is known, which "
+            "does not say that none is needed."
+        )
 
 
 def _beyond(spread: Spread) -> int:
@@ -369,32 +391,37 @@ def _beyond(spread: Spread) -> int:
     return len({link[0] for link in links} - {state[0] for state in spread.steps})
 
 
-def _tests(root: str, spread: Spread, result: ImpactReport) -> None:
-    """Entries whose Python name or operator feels the change, nearest first, and what to run."""
+def _picked(
+    spread: Spread, entries: Sequence[testing.Entry], operators: Sequence[Affected] = ()
+) -> list[testing.Entry]:
+    """Entries whose Python name or operator feels the change, nearest first.
+
+    ``operators`` add those that only the old revision knows.
+    """
     cost: dict[str, int] = {}
     for named in spread.names.values():
         cost.setdefault(named.node.name, named.hops * 100 + named.distance + (0 if named.certain else 50))
     bases: dict[str, int] = {}
     for hit in spread.hits.values():
-        base = hit.op.name.partition("::")[2].partition(".")[0]
         weight = hit.hops * 100 + (0 if hit.certain else 50)
+        base = _base(hit.op.name)
         bases[base] = min(weight, bases.get(base, weight))
-    for one in result.operators:
+    for one in operators:
         if one.base:
-            bases.setdefault(one.op.name.partition("::")[2].partition(".")[0], one.hops * 100)
+            bases.setdefault(_base(one.op.name), one.hops * 100)
     chosen = []
-    for entry in testing.entries(root):
+    for entry in entries:
         weights = [cost[name] for name in entry.python if name in cost]
         weights += [bases[name] for name in entry.operators if name in bases]
         if weights:
             chosen.append((min(weights), entry))
     chosen.sort(key=lambda pair: (pair[0], pair[1].file, pair[1].line))
-    picked = [entry for _, entry in chosen]
-    keys = {key for one in result.operators for key in one.keys if one.hops == 0}
-    result.entries = list(dict.fromkeys(entry.name for entry in picked))
-    result.tests = _changed_tests(result) + testing.runs(root, picked, keys)
-    found = testing.benchmarks(root, [n.name for n in result.python if n.hops == 0 or n.distance <= 1])
-    result.benchmarks = [file for file, _ in found]
+    return [entry for _, entry in chosen]
+
+
+def _base(name: str) -> str:
+    """``aten::mul.Tensor`` -> ``mul``."""
+    return name.partition("::")[2].partition(".")[0]
 
 
 def _changed_tests(result: ImpactReport) -> list[testing.TestRun]:

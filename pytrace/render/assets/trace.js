@@ -10,7 +10,8 @@
   const arrows = [];
   for (const li of boxes.values()) {
     for (const item of li.querySelectorAll(".in > li")) {
-      arrows.push({ src: item.dataset.src, dst: li.id, unsure: item.classList.contains("unsure"), path: null });
+      arrows.push({ src: item.dataset.src, dst: li.id, unsure: item.classList.contains("unsure"),
+        far: item.classList.contains("far"), path: null });
     }
   }
   const namespace = "http://www.w3.org/2000/svg";
@@ -66,6 +67,7 @@
       path.setAttribute("d", d);
       path.setAttribute("marker-end", "url(#tip)");
       if (arrow.unsure) path.setAttribute("stroke-dasharray", "4 3");
+      path.classList.toggle("far", arrow.far);
       svg.append(path);
       arrow.path = path;
     }
