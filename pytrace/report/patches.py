@@ -59,7 +59,12 @@ def parse(text: str) -> list[FileChange]:
                 _hunk(current, match, lines)
             else:
                 _header(current, line)
-    return [change for change in changes if change.path]
+    return [change for change in changes if change.path and is_inside(change.path) and is_inside(change.old_path)]
+
+
+def is_inside(path: str) -> bool:
+    """Whether a path stays in the tree: a patch is other people's text, and its paths are opened."""
+    return not path.startswith("/") and ".." not in path.split("/") and "\0" not in path
 
 
 def _begun(line: str) -> FileChange:

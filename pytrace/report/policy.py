@@ -98,7 +98,7 @@ class Rule:
 
     def sentence(self) -> str:
         """The rule in words."""
-        scope = f" {_words(self.where, _WITH)}" if self.where else ""
+        scope = f" {_words(self.where, _WITH, ', ')}" if self.where else ""
         if self.about == "change":
             return f"No {' and no '.join(word.replace('-', ' ') for word in self.forbid)}{scope}"
         return f"Every {self.about.removesuffix('s')}{scope} must {_words(self.require, _MUST)}"
@@ -121,14 +121,14 @@ _MUST = {
 }  # fmt: skip
 
 
-def _words(conditions: Mapping[str, Any], words: Mapping[str, str]) -> str:
+def _words(conditions: Mapping[str, Any], words: Mapping[str, str], between: str = " and ") -> str:
     parts = []
     for word, value in conditions.items():
         if isinstance(value, bool):
             parts.append(words[word] if value else f"not ({words[word]})")
         else:
             parts.append(f"{words[word]} {' or '.join(value) if word in _ANY else ' and '.join(value)}")
-    return " and ".join(parts)
+    return between.join(parts)
 
 
 #: Conditions of which one value is enough.

@@ -83,5 +83,10 @@ def test_several_files_and_a_binary() -> None:
     assert [(c.path, c.binary) for c in parse(text)] == [("x/A.cpp", False), ("p.png", True), ("x/B.cpp", False)]
 
 
+@pytest.mark.parametrize("path", ["/etc/passwd.cpp", "../secret.cpp", "a/../../secret.cpp"])
+def test_paths_that_leave_the_tree_are_no_files_of_it(path: str) -> None:
+    assert parse(f"--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-a\n+b\n") == []
+
+
 def test_ranges() -> None:
     assert ranges([3, 1, 2, 9, 2]) == [(1, 3), (9, 9)]
