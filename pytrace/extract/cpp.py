@@ -110,10 +110,11 @@ def _query() -> Query:
 
 def extract(source: bytes) -> Facts:
     """Facts of the file with these bytes; see the module's docstring. Never raises for any input."""
-    tree, clean = _parse(source)
+    normal = normalise_common(source)
+    tree, clean = _parse(blank_unread(normal))
     facts = structure(tree, clean, source.decode("latin-1"))
     facts.update(registrations.extract(tree, source))
-    facts.update(cbindings.extract(tree, clean))
+    facts.update(cbindings.extract(tree, normal))
     facts.update(cpp_alerts.extract(source))
     rows = macros.defines(source)
     if rows:
@@ -124,15 +125,17 @@ def extract(source: bytes) -> Facts:
     return facts
 
 
-def _parse(source: bytes) -> tuple[Tree, bytes]:
-    """The tree of ``source``, and the bytes of the same length that it was made from."""
-    clean = blank_unread(normalise_common(source))
-    tree = parser().parse(clean)
+def _parse(normal: bytes) -> tuple[Tree, bytes]:
+    """The tree of a normalised source, and the bytes of the same length that it was made from.
+
+    What few files need (``normalise.repair``) is done to those whose tree has an error.
+    """
+    tree = parser().parse(normal)
     if tree.root_node.has_error and has_error_node(tree.root_node):
-        repaired = repair(clean)
-        if repaired is not clean:
+        repaired = repair(normal)
+        if repaired is not normal:
             return parser().parse(repaired), repaired
-    return tree, clean
+    return tree, normal
 
 
 def _constants(
@@ -261,7 +264,7 @@ def bodies(texts: list[str], outer: list[dict[str, str]]) -> list[list[Call]]:
     """The calls of each of ``texts``, statements as they would stand in a function that sees the names of ``outer``."""
     whole = "\n".join(f"void expansion_{n}() {{ {t.replace(chr(10), ' ')} ; }}" for n, t in enumerate(texts))
     source = whole.encode("latin-1", "replace")
-    tree, clean = _parse(source)
+    tree, clean = _parse(normalise_common(source))
     facts = structure(tree, clean, source.decode("latin-1"), outer)
     found: list[list[Call]] = [[] for _ in texts]
     numbers = [

@@ -3,7 +3,7 @@
 * Tables of numbers (``SobolEngineOpsUtils.cpp`` has one of two megabytes).
 * Bodies of ``__device__`` and ``__global__`` functions: a kernel is where a path ends. A lambda that is compiled for
   the device belongs to the function around it, so that its body stays.
-* Bodies of functions in ``at::vec`` (``aten/src/ATen/cpu/vec``): SIMD values, which compute in registers.
+* Bodies of functions in the namespaces of ``LEAVES``, in files that hold no others.
 
 Lengths and newlines stay, and so do the braces: the functions and their last lines are found as before.
 """
@@ -11,16 +11,36 @@ Lengths and newlines stay, and so do the braces: the functions and their last li
 from __future__ import annotations
 
 import re
+from functools import cache
 
 _TABLE = re.compile(rb"\{[\s0-9a-fA-FxXuUlL.,{}+-]{1000,}")
 _MARKER = re.compile(rb"__(?:device|global)__")
 #: from such a marker to the body
 _HEAD = re.compile(rb"[^;{}]*\)[\sa-z_]*\{")
 _BODY = re.compile(rb"\)\s*(?:(?:const|noexcept|override|final)\s*)*\{")
+#: Blocks that register operators: what they hold is read.
+_REGISTERS = re.compile(rb"\s*(?:static\s+)?TORCH_LIBRARY\w*\s*\($")
 _NAMESPACE = re.compile(rb"\bnamespace\s+([\w:]+)\s*\{")
-_VECTOR_NAMESPACE = re.compile(rb"(?:at::vec|at|vec|CPU_CAPABILITY|detail|impl)$")
-_BRACE = re.compile(rb"""[{}]|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'|//[^\n]*|/\*.*?\*/""", re.DOTALL)
-_WORD = re.compile(rb"[^\s/*]")
+
+#: Namespaces that no call passes through on its way to an operator: their functions are known, what these call is not.
+LEAVES: tuple[tuple[bytes, str], ...] = (
+    (b"at::vec", "SIMD values, which compute in registers: aten/src/ATen/cpu/vec"),
+    (b"torch::jit", "the compiler and interpreter of TorchScript, which run programs that they made themselves"),
+    (b"torch::dynamo", "guards of compiled programs"),
+    (b"torch::inductor", "runs compiled programs"),
+    (b"torch::aot_inductor", "runs compiled programs"),
+    (b"torch::profiler", "watches programs"),
+    (b"torch::unwind", "reads stacks"),
+    (b"torch::data", "data loaders of the C++ frontend"),
+)
+_LEAF = re.compile(b"|".join(name + rb"(?:::|$)" for name, _ in LEAVES))
+#: Namespaces that hold others than leaves.
+_BRANCHES = frozenset((b"at", b"c10", b"torch", b"caffe2", b"native"))
+_BRACE = re.compile(
+    rb"""[{}]|R"([^()\s\\"]{0,16})\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'|//[^\n]*|/\*.*?\*/""", re.DOTALL
+)
+#: a line of a declaration's head: no blank line, no directive, no ``public:``
+_CODE = re.compile(rb"\s*(?!#|(?:public|protected|private)\s*:)\S")
 _SPACES = bytes(10 if byte == 10 else 32 for byte in range(256))
 
 
@@ -28,7 +48,7 @@ def blank_unread(source: bytes) -> bytes:
     """``source`` with spaces where nothing is read."""
     tables = _tables(source) if len(source) > 20_000 else []
     bodies: list[tuple[int, int]] = []
-    if b"namespace at::vec" in source and _is_vector_code(source):
+    if _is_leaf(source):
         bodies = _bodies(source)
     elif b"__device__" in source or b"__global__" in source:
         bodies = _device_bodies(source)
@@ -56,9 +76,11 @@ def _tables(source: bytes) -> list[tuple[int, int]]:
     return spans
 
 
-def _is_vector_code(source: bytes) -> bool:
-    """Whether the file has no other namespaces than ``at::vec`` and what lies in it."""
-    return all(_VECTOR_NAMESPACE.match(name) for name in _NAMESPACE.findall(source))
+def _is_leaf(source: bytes) -> bool:
+    """Whether the file has namespaces of ``LEAVES`` and, beside what lies in them, no others."""
+    names = set(_NAMESPACE.findall(source))
+    leaves = {name for name in names if _LEAF.match(name)}
+    return bool(leaves) and not any(b"::" in name or name in _BRANCHES for name in names - leaves)
 
 
 def _bodies(source: bytes) -> list[tuple[int, int]]:
@@ -66,11 +88,19 @@ def _bodies(source: bytes) -> list[tuple[int, int]]:
     spans = []
     found = _BODY.search(source)
     while found is not None:
-        end = _body_end(source, found.start(), found.end())
-        if end >= 0:
-            spans.append((found.end(), end))
-        found = _BODY.search(source, max(end, found.end()))
+        start, end = found.end(), -1
+        if not _is_no_code(source, start) and not _registers(source, found.start()):
+            end = _body_end(source, found.start(), start)
+            if end >= 0:
+                spans.append((start, end))
+        found = _BODY.search(source, max(end, start))
     return spans
+
+
+def _registers(source: bytes, close: int) -> bool:
+    """Whether the parenthesis at ``close`` ends the head of a block that registers operators."""
+    opening = source.rfind(b"(", 0, close) + 1
+    return _REGISTERS.match(source, source.rfind(b"\n", 0, opening) + 1, opening) is not None
 
 
 def _device_bodies(source: bytes) -> list[tuple[int, int]]:
@@ -79,7 +109,7 @@ def _device_bodies(source: bytes) -> list[tuple[int, int]]:
     after = 0
     for marker in _MARKER.finditer(source):
         start = marker.start()
-        if start < after or _in_directive(source, start):
+        if start < after or _is_no_code(source, start):
             continue
         found = _HEAD.match(source, marker.end())
         if found is None or b"__host__" in found[0] or b"__host__" in source[_statement(source, start) : start]:
@@ -92,37 +122,44 @@ def _device_bodies(source: bytes) -> list[tuple[int, int]]:
     return spans
 
 
-def _in_directive(source: bytes, offset: int) -> bool:
-    """Whether ``offset`` stands in a ``#define``."""
+def _is_no_code(source: bytes, offset: int) -> bool:
+    """Whether ``offset`` stands in a comment, or in a ``#define``."""
     line = source.rfind(b"\n", 0, offset) + 1
-    return source[line:offset].lstrip()[:1] == b"#" or source[line - 2 : line - 1] == b"\\"
+    before = source[line:offset]
+    return b"//" in before or before.lstrip()[:1] in (b"#", b"*") or source[line - 2 : line - 1] == b"\\"
 
 
 def _statement(source: bytes, offset: int) -> int:
-    """Where the declaration begins that ``offset`` stands in."""
+    """Offset behind the end of the declaration before the one that ``offset`` stands in."""
     begin = max(0, offset - 2000)
     text = source[begin:offset]
-    start = begin + max(text.rfind(b";"), text.rfind(b"}"), text.rfind(b"{"), text.rfind(b">\n")) + 1
-    found = _WORD.search(source, start, offset)
-    return found.start() if found else offset
+    return begin + max(text.rfind(b";"), text.rfind(b"}"), text.rfind(b"{")) + 1
 
 
 def _body_end(source: bytes, head: int, start: int) -> int:
     """Offset of the brace that closes the body that begins at ``start``; -1 when that is not sure.
 
-    It is sure when the brace stands where the declaration around ``head`` begins, or on the same line, as in all code
-    that was laid out by a program: neither macros nor ``#if`` in the body have then been miscounted.
+    It is sure when the brace stands below the beginning of the declaration around ``head``, and all lines of the body
+    further in, as in all code that was laid out by a program: nothing in the body has then been miscounted, for the
+    branches of an ``#if`` may open a brace each and close one together.
     """
     end = _close(source, start - 1)
     if end < 0:
         return -1
     line = source.rfind(b"\n", 0, end) + 1
-    if line > start:
-        begin = _statement(source, head)
-        indent = source[source.rfind(b"\n", 0, begin) + 1 : begin]
-        if source[line:end] != indent or b"\\\n" in source[start:end]:
-            return -1
-    return end
+    if line <= start:
+        return end
+    lines = source[_statement(source, head) : start].split(b"\n")
+    indents = [len(text) - len(text.lstrip()) for text in lines[1:] or lines if _CODE.match(text)]
+    if source[line:end].strip() or not indents or end - line != min(indents) or b"\\\n" in source[start:end]:
+        return -1
+    return end if _shallow(end - line).search(source, start, line - 1) is None else -1
+
+
+@cache
+def _shallow(indent: int) -> re.Pattern[bytes]:
+    """A line that is indented no further than ``indent``."""
+    return re.compile(rb"\n[ \t]{0,%d}[^\s#]" % indent)
 
 
 def _close(source: bytes, start: int) -> int:
