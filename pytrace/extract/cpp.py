@@ -243,11 +243,9 @@ def _functions(
             if not owner and "::" in name:
                 owner = f"{outer}::{name.rpartition('::')[0]}" if outer else name.rpartition("::")[0]
             name = f"{outer}::{name}" if outer else name
-        kind, named_at = "function", name_start
-        kernel_at = original.rfind("__global__", start, name_start)
-        if kernel_at >= 0:
-            # `__global__ void`, launch bounds, and the name on a later line: a kernel begins with `__global__`
-            kind, named_at = "kernel", kernel_at
+        kind = "function"
+        if original.rfind("__global__", start, name_start) >= 0:
+            kind = "kernel"
         elif "__device__" in before and "__host__" not in before:
             kind = "device"
         local = scope.hidden or (not scope.is_class and "static" in before.split())
@@ -255,7 +253,7 @@ def _functions(
         returns = returns_of(text[start:name_start], text[head.parameters[1] + 1 : head.body])
         guard = guards.at(start)
         templates = template_head(text, start)
-        rows.append((name, kind, line(named_at), line(end), parameters, returns, local, owner, templates, guard, ""))
+        rows.append((name, kind, line(name_start), line(end), parameters, returns, local, owner, templates, guard, ""))
         bodies.append(Body(start, end, head.body, kind == "function", guard, parameters))
     return rows, bodies
 

@@ -35,6 +35,7 @@ def add_apply(table: FunctionTable, sources: Mapping[str, Facts]) -> None:
     """Let ``T::apply`` of a ``torch::autograd::Function<T>`` find ``T::forward``."""
     for path, name in _functions(sources):
         table.by_name.setdefault(f"{name}::apply", []).extend(table.methods(name, "forward", path))
+        table.by_bare.setdefault("apply", [])  # a name that no definition has is not looked up
 
 
 def _functions(sources: Mapping[str, Facts]) -> Iterator[tuple[str, str]]:

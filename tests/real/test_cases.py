@@ -85,8 +85,13 @@ CASES: dict[str, tuple[str, str, list[str]]] = {
     "B1": (
         "depthwise convolution on CUDA",
         "op _convolution --device cuda",
-        ["case ConvBackend::CudaDepthwise2d", ":1523", "aten::_conv_depthwise2d", N + "cuda/DepthwiseConv2d.cu:685"]
-        + [f"{N}cuda/DepthwiseConv2d.cu:{line}" for line in (33,)],
+        [
+            "case ConvBackend::CudaDepthwise2d",
+            ":1523",
+            "aten::_conv_depthwise2d",
+            N + "cuda/DepthwiseConv2d.cu:685",
+            f"{N}cuda/DepthwiseConv2d.cu:33|{N}cuda/DepthwiseConv2d.cu:37",
+        ],
     ),
     "B2": (
         "which softmax kernels serve which size",
