@@ -20,6 +20,8 @@ _HEAD = re.compile(rb"[^;{}]*\)[\sa-z_]*\{")
 _BODY = re.compile(rb"\)\s*(?:(?:const|noexcept|override|final)\s*)*\{")
 #: Blocks that register operators: what they hold is read.
 _REGISTERS = re.compile(rb"\s*(?:static\s+)?TORCH_LIBRARY\w*\s*\($")
+#: What only the initialisers of ``torch._C`` hold: `pytrace init` tells the order in which they call one another.
+_INITIALISES = re.compile(rb"\bPyModule_Create\b|\bcast<py::module>")
 _NAMESPACE = re.compile(rb"\bnamespace\s+([\w:]+)\s*\{")
 
 #: Namespaces that no call passes through on its way to an operator: their functions are known, what these call is not.
@@ -91,7 +93,7 @@ def _bodies(source: bytes) -> list[tuple[int, int]]:
         start, end = found.end(), -1
         if not _is_no_code(source, start) and not _registers(source, found.start()):
             end = _body_end(source, found.start(), start)
-            if end >= 0:
+            if end >= 0 and not _INITIALISES.search(source, start, end):
                 spans.append((start, end))
         found = _BODY.search(source, max(end, start))
     return spans
