@@ -22,7 +22,7 @@ _BODY = re.compile(rb"\)\s*(?:(?:const|noexcept|override|final)\s*)*\{")
 _REGISTERS = re.compile(rb"\s*(?:static\s+)?TORCH_LIBRARY\w*\s*\($")
 #: What only the initialisers of ``torch._C`` hold: `pytrace init` tells the order in which they call one another.
 _INITIALISES = re.compile(rb"\bPyModule_Create\b|\bcast<py::module>")
-_NAMESPACE = re.compile(rb"\bnamespace\s+([\w:]+)\s*\{")
+_NAMESPACE = re.compile(rb"namespace\s+([\w:]+)\s*\{")
 
 #: Namespaces that no call passes through on its way to an operator: their functions are known, what these call is not.
 LEAVES: tuple[tuple[bytes, str], ...] = (
@@ -46,11 +46,16 @@ _CODE = re.compile(rb"\s*(?!#|(?:public|protected|private)\s*:)\S")
 _SPACES = bytes(10 if byte == 10 else 32 for byte in range(256))
 
 
+def is_leaf(scope: str) -> bool:
+    """Whether nothing is read in the functions of this namespace or class."""
+    return _LEAF.match(scope.encode("latin-1", "replace")) is not None
+
+
 def blank_unread(source: bytes) -> bytes:
     """``source`` with spaces where nothing is read."""
     tables = _tables(source) if len(source) > 20_000 else []
     bodies: list[tuple[int, int]] = []
-    if _is_leaf(source):
+    if _holds_leaves_only(source):
         bodies = _bodies(source)
     elif b"__device__" in source or b"__global__" in source:
         bodies = _device_bodies(source)
@@ -78,8 +83,10 @@ def _tables(source: bytes) -> list[tuple[int, int]]:
     return spans
 
 
-def _is_leaf(source: bytes) -> bool:
+def _holds_leaves_only(source: bytes) -> bool:
     """Whether the file has namespaces of ``LEAVES`` and, beside what lies in them, no others."""
+    if not any(name in source for name, _ in LEAVES):
+        return False
     names = set(_NAMESPACE.findall(source))
     leaves = {name for name in names if _LEAF.match(name)}
     return bool(leaves) and not any(b"::" in name or name in _BRANCHES for name in names - leaves)

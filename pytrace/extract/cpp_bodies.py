@@ -62,8 +62,9 @@ _QUALIFIED_END = re.compile(r"((?:[\w~]+(?:<[^()]*>)?::)*(?:operator\s*(?:\(\s*\
 _LONG = 400
 _SIMPLE_OPERATION = re.compile(r"([A-Za-z_]\w*|\d[\w.]*)\s*[-+*/%<>=!&|^]{1,2}\s*([A-Za-z_]\w*|\d[\w.]*)$")
 
-_BINARY_MARKS = frozenset(["+", "-", "*", "/", "%", "==", "!=", "<", ">", "<=", ">=", "&", "|", "^", "<<", ">>"])
-_ASSIGN_MARKS = frozenset(["+=", "-=", "*=", "/=", "&=", "|=", "^=", "<<=", ">>=", "%="])
+#: Operators that Tensors have (aten/src/ATen/TensorOperators.h, templates/TensorBody.h).
+_BINARY_MARKS = frozenset(["+", "-", "*", "/", "%", "==", "!=", "<", ">", "<=", ">=", "&", "|", "^"])
+_ASSIGN_MARKS = frozenset(["+=", "-=", "*=", "/=", "&=", "|=", "^="])
 
 #: What an event is; of two at one place the smaller goes first.
 _DECLARATION, _LAMBDA, _RANGE_FOR, _CALLEE, _CONSTRUCTED, _BINARY, _ASSIGNMENT, _SUBSCRIPT, _UNARY = range(9)
@@ -312,7 +313,7 @@ class Bodies:
 
     def _constructed(self, start: int, end: int) -> None:
         """``Foo<T>{…}``."""
-        kind = written_type(squeeze(self.text[start:end]))
+        kind = written_type(self.text[start:end])
         if kind.is_class and kind.plain:
             self._add("n", kind.plain, start, (), "", kind.templates)
             self._template_references(kind.templates, start)
@@ -409,10 +410,10 @@ class Bodies:
         if kind is None:
             return
         type_end = kind.end_byte
-        written = written_type(squeeze(text[kind.start_byte : type_end]))
+        written = written_type(text[kind.start_byte : type_end])
         if written.elaborated:
             return
-        rest = text[type_end:end].rstrip("; \n")
+        rest = without_comments(text[type_end:end]).rstrip("; \n")
         match = _POINTERS.match(rest)
         at = match.end() if match else 0
         if rest[at : at + 1] == "[":

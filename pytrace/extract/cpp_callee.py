@@ -32,6 +32,7 @@ QUIET_METHODS = words("""
     is_complex is_floating_point guard_int ndimension storage_offset requires_grad has_names value_or rbegin
     rend maybe_get_scalar_type is_contiguous push pop top emplace reset release
 """)
+_SIMPLE_METHOD = re.compile(r"([A-Za-z_]\w*)(?:\.|->)([A-Za-z_]\w*)$")
 _LAUNCH_CALL = re.compile(r"(?:cuda|hip)(?:LaunchKernel\w*|LaunchCooperativeKernel\w*)$")
 _MAKE = re.compile(
     r"(?:std::make_unique|std::make_shared|c10::make_intrusive|make_intrusive|std::make_optional|c10::guts::make_unique)$"
@@ -63,15 +64,26 @@ class Callee(NamedTuple):
     owner_templates: str = ""  #: that one's template arguments
 
 
+#: Callees longer than this are chains of calls.
+_LONG = 2000
+_QUIET = Callee(QUIET)
 _known: Kept[Callee] = Kept()
 
 
 def callee_of(text: str) -> Callee:
     """How ``text``, as written, is to be read as a callee."""
-    return _known.get(text) or _known.keep(text, _read(text) if text else Callee(QUIET))
+    return _known.get(text) or _known.keep(text, _read(text) if text else _QUIET)
 
 
 def _read(text: str) -> Callee:
+    simple = _SIMPLE_METHOD.match(text)
+    if simple is not None:
+        name = simple[2]
+        return _QUIET if name in QUIET_METHODS else Callee(METHOD, name, "", form_of(simple[1]))
+    if len(text) > _LONG:
+        # The end of a chain of thousands of lines, ``m.def(…).def(…)…``: nobody asks what it is called on.
+        chain = member_split(text)
+        return Callee(METHOD, chain[1].strip()) if chain is not None and chain[1].isidentifier() else _QUIET
     text = without_comments(text).rstrip()
     if text[-1] in ")}":
         return Callee(INNER, "", "", form_of(text))

@@ -10,7 +10,15 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from pytrace.extract.cpp_callee import QUIET_METHODS
-from pytrace.extract.cpp_text import Kept, split_top, template_arguments, without_comments, without_templates, words
+from pytrace.extract.cpp_text import (
+    Kept,
+    split_top,
+    squeeze,
+    template_arguments,
+    without_comments,
+    without_templates,
+    words,
+)
 from pytrace.extract.cpp_types import UNKNOWN, Form, form_of
 
 REFERENCE = re.compile(r"&?\s*((?:::)?[A-Za-z_]\w*(?:<[^;{}()]*>)?(?:::[A-Za-z_]\w*(?:<[^;{}()]*>)?)*)$")
@@ -39,11 +47,12 @@ _types: Kept[Written] = Kept()
 
 
 def written_type(text: str) -> Written:
-    """What the type ``text``, with single blanks, says."""
+    """What the type ``text`` says."""
     return _types.get(text) or _types.keep(text, _written(text))
 
 
 def _written(text: str) -> Written:
+    text = squeeze(text)
     plain = without_templates(text)
     is_class = plain.rpartition("::")[2] not in PLAIN_TYPES and not plain.startswith("std::")
     elaborated = text.startswith(("struct ", "class ", "enum ", "union "))
@@ -124,10 +133,14 @@ def _references_in(parts: Sequence[str]) -> tuple[Reference, ...]:
 
 def may_be_tensor(kind: str) -> bool:
     """Whether something of this type expression may be a Tensor."""
-    kind = kind.lstrip("BL")
-    first = kind[:1]
+    inner = kind.lstrip("BLI")
+    first = inner[:1]
     if first == "T":
-        return "Tensor" in kind
+        return "Tensor" in inner or "ariable" in inner  # Variable, variable_list
     if first == "M":
-        return kind.rpartition("|")[2] not in QUIET_METHODS
-    return first in ("C", "G", "I", "F")
+        return inner.rpartition("|")[2] not in QUIET_METHODS
+    if first == "G":
+        return may_be_tensor(inner.partition("|")[2])
+    if first == "C":
+        return not inner.startswith("Cstd::")
+    return first == "F" or (first == "V" and "I" in kind[: len(kind) - len(inner)])

@@ -29,6 +29,9 @@ UNKNOWN = "?"
 
 _IDENT = re.compile(r"[A-Za-z_]\w*")
 _QUALIFIED = re.compile(r"(?:::)?[A-Za-z_]\w*(?:\s*::\s*~?[A-Za-z_]\w*)*")
+#: The shapes that most expressions have: ``x.f(…)``, ``x->f``; ``a::f(…)``, ``a::b``; nothing in parentheses inside.
+_MEMBER_SHAPE = re.compile(r"([A-Za-z_]\w*)(?:\.|->)([A-Za-z_]\w*)(?:\(([^()]*)\))?$")
+_CALL_SHAPE = re.compile(r"(?!std::|::)([A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)(\([^()]*\))?$")
 _NUMBER = re.compile(r"(?:0[xX][0-9a-fA-F']+|0[bB][01']+|\d[\d']*)[uUlLzZ]*$")
 _FLOAT = re.compile(r"[-+]?(?:\d[\d']*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?[fFlL]?$")
 _CAST = re.compile(r"(?:static_cast|reinterpret_cast|const_cast|dynamic_cast|c10::checked_convert|safe_downcast)\s*<")
@@ -167,6 +170,9 @@ def _read(text: str, depth: int, postfix: bool) -> tuple[Form, int]:
     if found is not None:
         if found.end() == len(text):
             return ("V", text, _KEYWORD_TYPES.get(text) or _constant(text) or "V" + text), 0
+        quick = _quick(text, depth)
+        if quick is not None:
+            return quick
         if text.endswith("..."):  # a parameter pack
             return _inside("", text[:-3], depth)
         return _compound(text, depth, postfix)
@@ -195,6 +201,23 @@ def _read(text: str, depth: int, postfix: bool) -> tuple[Form, int]:
             form, height = _compound(text, depth, postfix)
             return ("(", inner, "T" + inner, form), height
     return _compound(text, depth, postfix)
+
+
+def _quick(text: str, depth: int) -> tuple[Form, int] | None:
+    """The form of a text of the commonest shapes; None when it has another."""
+    found = _MEMBER_SHAPE.match(text)
+    if found is not None:
+        name, member, given = found.groups()
+        if given is None:
+            return _inside("F", name, depth, f"|{member}")
+        return _inside("M", name, depth, f"|{member}(" if given and not given.isspace() else f"|{member}")
+    found = _CALL_SHAPE.match(text)
+    if found is None:
+        return None
+    name, called = found.groups()
+    if called is None:
+        return _constant(text) or _KEYWORD_TYPES.get(text) or "V" + text, 0
+    return None if _PASS.match(text) else ("C" + name, 0)
 
 
 def _constant(text: str) -> str | None:

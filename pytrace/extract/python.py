@@ -34,6 +34,7 @@ from operator import attrgetter
 from tree_sitter import Node, Parser, Query, QueryCursor
 
 from pytrace.extract import python_registrations, python_tests
+from pytrace.extract.python_blank import blank_bodies
 from pytrace.extract.python_reader import Reader
 from pytrace.extract.python_values import language
 from pytrace.extract.queries import load
@@ -59,7 +60,8 @@ def extract(source: bytes) -> Facts:
 def read(source: bytes, *, outline: bool) -> Facts:
     """The facts of a file; with ``outline`` without ``uses`` and ``guards``: no function's body is read."""
     parser, query = _tools()
-    tree = parser.parse(source)
+    bodies = not outline or python_registrations.may_register(source)
+    tree = parser.parse(source if bodies else blank_bodies(source))
     reader = Reader(source, outline=outline)
     reader.names.update(_module_names(source, tree.root_node))
     errors: list[Node] = []

@@ -45,9 +45,12 @@ def extract(tree: Tree, source: bytes) -> Facts:
 
     ``py_program``: statements of ``python_program`` in source order.
     """
-    if not any(word in source for word in _FIRST) or not any(word in source for word in KEYWORDS):
-        return {}
-    return _File(tree.root_node, source).read()
+    return _File(tree.root_node, source).read() if may_register(source) else {}
+
+
+def may_register(source: bytes) -> bool:
+    """Whether the file holds a word without which it registers nothing."""
+    return any(word in source for word in _FIRST) and any(word in source for word in KEYWORDS)
 
 
 class _File:

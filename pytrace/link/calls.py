@@ -117,7 +117,7 @@ class Resolver:
         self.templates = Templates()
         self.virtual: list[tuple[str, Row]] = []
 
-    def _aliases(self, path: str, rows: Iterable[tuple[str, str, str, str, int]]) -> None:
+    def note_aliases(self, path: str, rows: Iterable[tuple[str, str, str, str, int]]) -> None:
         """``using Launcher = KernelLauncher<kernel_t>`` in a function: a use of the class template there."""
         spans = [(s.line, s.end, s) for s in self.functions.by_file.get(path, ())]
         for what, _name, target, _scope, line in rows:
@@ -133,7 +133,7 @@ class Resolver:
 
     def resolve(self, path: str, facts: Facts) -> Resolved:
         """Edges of the file, unresolved names, library calls: see ``Resolved``."""
-        self._aliases(path, facts.get("usings", ()))
+        self.note_aliases(path, facts.get("usings", ()))
         return self.resolve_calls(path, self.functions.by_file.get(path, []), facts.get("calls", ()))
 
     def resolve_calls(self, path: str, symbols: Sequence[Symbol], calls: Iterable[CallRow]) -> Resolved:

@@ -58,20 +58,23 @@ def relink(
     packed = store.state("link")
     if packed is None:
         return None
-    if any(_offer(before[path][1]) != _offer(after[path][1]) for path in after):
+    if any(_offer(path, before[path][1]) != _offer(path, after[path][1]) for path in after):
         return None
     ctx = Context(marshal.loads(packed))
     table = ctx.macros = macros.MacroTable(ctx)
     old = {path: _joined(table, path, facts) for path, (_, facts) in before.items()}
     new = {path: _joined(table, path, facts) for path, (_, facts) in after.items()}
-    if any(_offer(old[path]) != _offer(new[path]) for path in new):
+    if any(_offer(path, old[path]) != _offer(path, new[path]) for path in new):
+        return None
+    matched = {path: _match(path, old[path].get("functions", ()), new[path].get("functions", ())) for path in new}
+    if None in matched.values():
         return None
     for path in new:
         ctx.files[path] = ctx.files[path][0], new[path]
-    _tables(ctx, store)
+    delta = Delta(list(new), added=Graph(store.last_node() + 1))
+    _tables(ctx, store, delta, {path: found for path, found in matched.items() if found is not None})
     resolver = calls.Resolver(ctx)
     resolver.op_nodes = {node.name: node.id for node in store.all_nodes(NodeKind.OP)}
-    delta = Delta(list(new), added=Graph(store.last_node() + 1))
     try:
         told = all(_file(ctx, store, resolver, delta, path, old[path], new[path]) for path in sorted(new))
     except _Unknown:
@@ -88,9 +91,33 @@ def _joined(table: macros.MacroTable, path: str, facts: Facts) -> Facts:
     return joined
 
 
-def _offer(facts: Facts) -> Any:
-    """What a file offers to others: its facts without bodies and without line numbers."""
-    return {key: _without_numbers(rows) for key, rows in facts.items() if key not in _BODY}
+def _offer(path: str, facts: Facts) -> Any:
+    """What a file offers to others: its facts without bodies, line numbers and what only itself can see."""
+    found = {key: _without_numbers(rows) for key, rows in facts.items() if key not in _BODY}
+    found["functions"] = [row for row in found.get("functions", ()) if not _own(path, row)]
+    return found
+
+
+def _own(path: str, row: Any) -> bool:
+    """Whether a function can be seen in its own file only: internal linkage, and no header."""
+    return bool(row[6]) and not path.endswith(functions.HEADERS)
+
+
+def _match(path: str, old: Any, new: Any) -> list[int] | None:
+    """For each function of ``new`` its number in ``old``, -1 for one that only the file itself sees and that is new.
+
+    None when a function went, or one came that others may see.
+    """
+    found, at = [], 0
+    for row in new:
+        if at < len(old) and _without_numbers(old[at]) == _without_numbers(row):
+            found.append(at)
+            at += 1
+        elif _own(path, row):
+            found.append(-1)
+        else:
+            return None
+    return found if at == len(old) else None
 
 
 def _without_numbers(value: Any) -> Any:
@@ -101,7 +128,7 @@ def _without_numbers(value: Any) -> Any:
     return 0 if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def _tables(ctx: Context, store: Store) -> None:
+def _tables(ctx: Context, store: Store, delta: Delta, matched: Mapping[str, list[int]]) -> None:
     """The tables of the link stage, with the ids that the store knows."""
     operators.link(ctx)
     functions.link(ctx)
@@ -110,7 +137,14 @@ def _tables(ctx: Context, store: Store) -> None:
         ids.setdefault(owner, []).append(node_id)
     by_id = {}
     for path, symbols in ctx.functions.by_file.items():
-        for symbol, node_id in zip(symbols, ids.get(path, ()), strict=False):
+        known = ids.get(path, [])
+        if path in matched:
+            known = [
+                known[at] if at >= 0 else _new_node(ctx, delta, path, number)
+                for number, at in enumerate(matched[path])
+                if at < len(known)
+            ]
+        for symbol, node_id in zip(symbols, known, strict=False):
             symbol.id = node_id
             by_id[node_id] = symbol
     ctx.functions.by_id = by_id
@@ -124,6 +158,11 @@ def _tables(ctx: Context, store: Store) -> None:
             ctx.kernels_of.setdefault((names[edge.src], edge.key), []).append(edge.dst)
 
 
+def _new_node(ctx: Context, delta: Delta, path: str, number: int) -> int:
+    row = ctx.files[path][1]["functions"][number]
+    return delta.added.node(*functions.node_of(row, path), owner=path, attrs=functions.attrs_of(row))
+
+
 def _file(
     ctx: Context, store: Store, resolver: calls.Resolver, delta: Delta, path: str, old: Facts, new: Facts
 ) -> bool:
@@ -131,13 +170,20 @@ def _file(
     symbols = ctx.functions.by_file.get(path, [])
     if len(symbols) != len(new.get("functions", ())):
         return False
-    before = resolver.pack(resolver.resolve(path, old))
+    known = [s for s in symbols if s.id <= store.last_node()]
+    if len(known) != len(old.get("functions", ())):
+        return False
+    resolver.note_aliases(path, old.get("usings", ()))
+    before = resolver.pack(resolver.resolve_calls(path, known, old.get("calls", ())))
     after = resolver.pack(resolver.resolve(path, new))
     if _without_numbers(before[4:]) != _without_numbers(after[4:]):
         return False  # virtual calls, uses of templates: other files' edges may depend on them
     lines = _Lines()
+    kept = {s.id for s in known}
+    pairs = [row for s, row in zip(symbols, new.get("functions", ()), strict=True) if s.id in kept]
+    lines.learn("functions", old.get("functions", ()), pairs)
     for key, rows in new.items():
-        if key not in _BODY:
+        if key not in _BODY and key != "functions":
             lines.learn(key, old[key], rows)
     lines.learn("", before[4:], after[4:])
     return _nodes(store, delta, path, new, symbols, lines) and _edges(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
+from typing import Any
 
 from pytrace.extract.cpp_text import template_arguments, without_templates
 from pytrace.link.autograd_nodes import add_apply
@@ -18,7 +19,7 @@ from pytrace.link.cpp_types import kind_of
 from pytrace.link.includes import Includes
 from pytrace.model import EdgeKind, NodeKind
 
-_HEADERS = (".h", ".cuh", ".hpp", ".hh", ".inl", ".hip.h")
+HEADERS = (".h", ".cuh", ".hpp", ".hh", ".inl", ".hip.h")
 
 
 class Symbol:
@@ -121,7 +122,7 @@ class FunctionTable:
         return (
             not symbol.local
             or symbol.file == file
-            or (symbol.file.endswith(_HEADERS) and self.includes.sees(file, symbol.file))
+            or (symbol.file.endswith(HEADERS) and self.includes.sees(file, symbol.file))
         )
 
     def lookup(self, name: str, scope: str, file: str) -> list[Symbol]:
@@ -304,6 +305,20 @@ def scopes(scope: str) -> Iterator[str]:
     yield ""
 
 
+def node_of(row: Sequence[Any], path: str) -> tuple[str, str, str, int, int]:
+    """Kind, name, file, line and last line of the node of a definition (a row of ``extract.cpp.Function``)."""
+    kind = NodeKind.CUDA_KERNEL if row[1] == "kernel" else NodeKind.FUNCTION
+    return kind, row[0], path, row[2], row[3]
+
+
+def attrs_of(row: Sequence[Any]) -> dict[str, Any] | None:
+    """Attributes of the node of a definition: ``guard``, ``macro``, ``device``."""
+    attrs = {
+        key: value for key, value in (("guard", row[9]), ("macro", row[10]), ("device", row[1] == "device")) if value
+    }
+    return attrs or None
+
+
 def link(ctx: Context) -> None:
     """Make the function and kernel nodes and set ``ctx.functions``."""
     sources = {path: facts for path, (kind, facts) in ctx.files.items() if kind in ("cpp", "template")}
@@ -318,16 +333,7 @@ def link(ctx: Context) -> None:
     for path, facts in sources.items():
         symbols = []
         for row in facts.get("functions", ()):
-            kind = row[1]
-            attrs = {}
-            if row[9]:
-                attrs["guard"] = row[9]
-            if row[10]:
-                attrs["macro"] = row[10]
-            if kind == "device":
-                attrs["device"] = True
-            what = NodeKind.CUDA_KERNEL if kind == "kernel" else NodeKind.FUNCTION
-            node_id = node(what, row[0], path, row[2], row[3], owner=path, attrs=attrs or None)
+            node_id = node(*node_of(row, path), owner=path, attrs=attrs_of(row))
             symbol = Symbol(node_id, row, path)
             fewest = defaults.get((symbol.name, len(symbol.parameters)))
             if fewest is not None and fewest < symbol.required:
@@ -378,7 +384,7 @@ def add_dtypes(
 
 def _usings(table: FunctionTable, path: str, rows: Sequence[tuple[str, str, str, str, int]]) -> None:
     names: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    header = path.endswith(_HEADERS)
+    header = path.endswith(HEADERS)
     for what, name, target, scope, _line in rows:
         if what == "namespace":
             table.using_namespaces.setdefault(path, []).append((scope, target))

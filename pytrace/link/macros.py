@@ -11,6 +11,7 @@ import re
 from typing import Any
 
 from pytrace.extract import cpp, macros
+from pytrace.extract.cpp_blank import is_leaf
 from pytrace.extract.registration_library import LibraryCall
 from pytrace.forks import fork_map
 from pytrace.link.context import Context
@@ -32,7 +33,7 @@ REPORTING = re.compile(r"CHECK|ASSERT|ENFORCE|WARN|LOG|DEBUG|DUMP|THROW|_ERROR|E
 _HEAD = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]+$")
 _PLAIN_IF = re.compile(r"#if (\w+)(?:\(\))?$")
 #: An expansion without any of these defines and registers nothing.
-_DEFINES = re.compile(r"\{|_DISPATCH\s*\(|TORCH_LIBRARY")
+_DEFINES = re.compile(r"\)[^;{}()=]*\{|\b(?:struct|class)\b|_DISPATCH\s*\(|TORCH_LIBRARY")
 #: A class's text is put in a namespace, where ``public:`` is no C++ (TORCH_ARG, torch/csrc/api/include/torch/arg.h).
 _ACCESS = re.compile(r"\b(?:public|private|protected)\s*:(?!:)")
 
@@ -211,7 +212,7 @@ def expand_file(table: MacroTable, path: str, facts: Facts) -> Facts:
     """Facts of the expansions of one file's macro calls, at the lines of the calls; {} when they define nothing."""
     pieces, texts = [], []
     for name, arguments, line, scope, guard in facts["invocations"]:
-        if name not in table.by_name or KEPT.match(name):
+        if name not in table.by_name or KEPT.match(name) or is_leaf(scope):
             continue
         define = table.lookup(path, name, line)
         if define is None or define.body is None or not _may_define(table, define):

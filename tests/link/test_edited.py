@@ -63,7 +63,12 @@ def with_call(text: str) -> str:
     return text if at < 0 else f"{text[: at + 3]} at::zeros({{1}}); {text[at + 3 :]}"
 
 
-@pytest.mark.parametrize("edit", [moved, with_call])
+def with_function(text: str) -> str:
+    """A function that only the file itself can see."""
+    return "static int only_here(int x) { return x; }\n" + text
+
+
+@pytest.mark.parametrize("edit", [moved, with_call, with_function])
 def test_equals_a_full_link(
     edit: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
