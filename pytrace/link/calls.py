@@ -18,7 +18,6 @@ construct          an object is made: its constructor, and its ``operator()``
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
 
 from pytrace.extract.cpp_text import split_top, template_arguments, without_templates
 from pytrace.forks import fork_map
@@ -28,74 +27,14 @@ from pytrace.link.cpp_scope import Types
 from pytrace.link.cpp_types import TENSOR_METHODS, kind_of
 from pytrace.link.functions import FunctionTable, Symbol
 from pytrace.link.libraries import entry_point, vendor_of
+from pytrace.link.operator_calls import DIRECT, OPERATOR_NAMESPACES, OperatorCalls
 from pytrace.link.overloads import IMPOSSIBLE, KNOWN, rank
+from pytrace.link.resolved import CallRow, Packed, Resolved, Row
 from pytrace.link.templates import Deferred, Site, Templates, parameter_names
 from pytrace.model import EdgeKind, Facts, NodeKind
 
-#: ``a OP b`` on Tensors: the operator when the left side is the Tensor, when only the right one is
-#: (aten/src/ATen/TensorOperators.h), and for the assigning form (templates/TensorBody.h).
-BINARY = {
-    "+": ("add", ("add",)),
-    "*": ("mul", ("mul",)),
-    "-": ("sub", ("empty_like", "fill_", "sub_")),
-    "/": ("div", ("empty_like", "fill_", "div_")),
-    "%": ("remainder", ("empty_like", "fill_", "remainder_")),
-    "&": ("bitwise_and", ("bitwise_and",)),
-    "|": ("bitwise_or", ("bitwise_or",)),
-    "^": ("bitwise_xor", ("bitwise_xor",)),
-    "<": ("lt", ("gt",)),
-    "<=": ("le", ("ge",)),
-    ">": ("gt", ("lt",)),
-    ">=": ("ge", ("le",)),
-    "==": ("eq", ("eq",)),
-    "!=": ("ne", ("ne",)),
-    "+=": ("add_", ()),
-    "-=": ("sub_", ()),
-    "*=": ("mul_", ()),
-    "/=": ("div_", ()),
-    "&=": ("bitwise_and_", ()),
-    "|=": ("bitwise_or_", ()),
-    "^=": ("bitwise_xor_", ()),
-}
-#: Namespaces whose functions call the operator: the public API, ``at::symint::foo<T>`` (torchgen/gen.py: Functions.h),
-#: redispatching (RedispatchFunctions.h), the C++ frontend's copies (tools/autograd/gen_variable_factories.py).
-OPERATOR_NAMESPACES = frozenset(
-    ("", "at", "torch", "symint", "at::symint", "redispatch", "at::redispatch", "torch::autograd")
-)
 #: Namespaces below which there is nothing to find: SIMD values (aten/src/ATen/cpu/vec) compute in registers.
 LEAVES = ("at::vec",)
-#: Namespaces of generated functions that call one key's kernel directly (torchgen/gen.py: DispatchKeyFunctions.h).
-DIRECT = {
-    "at::cpu": "CPU",
-    "at::cuda": "CUDA",
-    "at::meta": "Meta",
-    "at::compositeimplicitautograd": "CompositeImplicitAutograd",
-    "at::compositeexplicitautograd": "CompositeExplicitAutograd",
-    "at::compositeexplicitautogradnonfunctional": "CompositeExplicitAutogradNonFunctional",
-}
-
-
-#: A row of ``extract.cpp.Call``, as the facts hold it.
-CallRow = tuple[int, str, str, int, str, tuple[str, ...], str, str, str]
-
-
-class Row(NamedTuple):
-    """An edge before it enters the graph."""
-
-    src: int
-    dst: int
-    kind: str
-    key: str
-    rule: str
-    line: int
-    guard: str
-    candidates: int
-
-
-#: What was resolved in one file, in a form that ``marshal`` can write.
-Packed = tuple[Any, ...]
-#: edges; unresolved names (kind, name, line, reason); library calls (source, name, line, guard, vendor)
-Resolved = tuple[list[Row], list[tuple[str, str, int, str]], list[tuple[int, str, int, str, str]]]
 
 
 class Resolver:
@@ -113,7 +52,7 @@ class Resolver:
         self.op_method_names = {
             n for n, ops in ctx.operators.by_cpp_name.items() if any("method" in o.variants for o in ops)
         }
-        self._chosen: dict[tuple[str, bool, tuple[str, ...], bool], list[str]] = {}
+        self.chooser = OperatorCalls(ctx.operators)
         self.templates = Templates()
         self.virtual: list[tuple[str, Row]] = []
 
@@ -313,17 +252,17 @@ class Resolver:
             kinds = kinds[1:]  # the key set
         if not qualified and (not kinds or (kinds[0] == "" and "Tensor" not in kinds)):
             return False
-        chosen = self._overloads(bare, False, kinds, qualified)
+        chosen = self.chooser.overloads(bare, False, kinds, qualified)
         if not chosen and qualified and kinds and "symint" in call[2]:
             # at::symint::foo<T>(x, …) exists for methods as well (torchgen/gen.py: ComputeFunction)
-            chosen = self._overloads(bare, True, kinds[1:])
+            chosen = self.chooser.overloads(bare, True, kinds[1:])
         if chosen:
             self._to_operators(chosen, "operator-call", call)
         return bool(chosen)
 
     def _direct(self, bare: str, key: str, call: CallRow) -> bool:
         done = False
-        for name in self._overloads(bare, False, self._kinds(call[5])):
+        for name in self.chooser.overloads(bare, False, self._kinds(call[5])):
             for kernel in self.kernels_of.get((name, key), ()):
                 self._edge(kernel, EdgeKind.CALLS, "direct-dispatch", call)
                 done = True
@@ -358,30 +297,6 @@ class Resolver:
             fitting = own or fitting
         return fitting
 
-    def _overloads(self, name: str, as_method: bool, kinds: tuple[str, ...], surely: bool = True) -> list[str]:
-        """Full names of the operators that ``at::name(…)`` or ``x.name(…)`` means with arguments of these kinds.
-
-        ``surely``: it is known to be one of them, so that something is returned even if nothing fits.
-        """
-        key = (name, as_method, kinds, surely)
-        found = self._chosen.get(key)
-        if found is not None:
-            return found
-        best, chosen = IMPOSSIBLE, []
-        rows = self.operators.methods(name) if as_method else self.operators.functions(name)
-        for operator, signature, _manual in rows:
-            value = rank(kinds, [(a.kind, a.optional) for a in signature.args], signature.required)
-            if value < best:
-                best, chosen = value, [operator.name]
-            elif value == best < IMPOSSIBLE and operator.name not in chosen:
-                chosen.append(operator.name)
-        if not chosen and rows and surely:
-            # the count or a kind does not fit: our view of the arguments is wrong, not the program
-            fitting = [o.name for o, s, _ in rows if s.accepts_count(len(kinds))]
-            chosen = list(dict.fromkeys(fitting or [o.name for o, _, _ in rows]))
-        self._chosen[key] = chosen
-        return chosen
-
     def _method(self, call: CallRow) -> None:
         name = call[2]
         receiver = call[6]
@@ -397,7 +312,7 @@ class Resolver:
                 return
             if name in self.op_method_names and name not in TENSOR_METHODS and not self._is_method(name):
                 # the receiver's type is not known, and nothing but Tensor has a method of this name
-                chosen = self._overloads(name, True, self._kinds(call[5]))
+                chosen = self.chooser.overloads(name, True, self._kinds(call[5]))
                 for operator in chosen:
                     node = self.op_nodes.get(operator)
                     if node is not None:
@@ -435,7 +350,7 @@ class Resolver:
                     self._to_symbols(self._choose(symbols, call), "call", call)
                     return
         if rows:
-            self._to_operators(self._overloads(name, True, self._kinds(call[5])), "operator-call", call)
+            self._to_operators(self.chooser.overloads(name, True, self._kinds(call[5])), "operator-call", call)
 
     def _launch(self, call: CallRow) -> None:
         name = call[2]
@@ -535,24 +450,9 @@ class Resolver:
             self._to_symbols(symbols, "message", call)
 
     def _binary(self, call: CallRow) -> None:
-        mark = call[2]
-        names = BINARY.get(mark)
-        if names is None:
-            return
         left, right = self._kinds(call[5])
-        if left == "Tensor":
-            if right in ("Tensor", "int", "float", "Scalar", "bool", "", "SymInt", "OptTensor") or right.startswith(
-                "complex"
-            ):
-                self._to_operators(self._overloads(names[0], True, (right,)), "tensor-operator", call)
-        elif right == "Tensor" and left in ("int", "float", "Scalar", "bool"):
-            if len(names[1]) == 1:
-                self._to_operators(self._overloads(names[1][0], True, ("Scalar",)), "tensor-operator", call)
-            else:
-                for name, kinds, as_method in zip(
-                    names[1], (("Tensor", "MemoryFormat"), ("Scalar",), ("Tensor",)), (False, True, True)
-                ):
-                    self._to_operators(self._overloads(name, as_method, kinds), "tensor-operator", call)
+        for names in self.chooser.binary(call[2], left, right):
+            self._to_operators(names, "tensor-operator", call)
 
 
 def _bare_class(callee: str) -> bool:

@@ -19,6 +19,7 @@ from typing import Any
 from pytrace.graph import Delta, Graph
 from pytrace.link import calls, functions, macros, operators, registration_stubs
 from pytrace.link.context import Context
+from pytrace.link.resolved import Packed
 from pytrace.model import EdgeKind, Facts, NodeKind
 from pytrace.store import Store
 
@@ -298,7 +299,7 @@ def _edges(
     lines: _Lines,
     ctx: Context,
     resolver: calls.Resolver,
-    packed: calls.Packed,
+    packed: Packed,
     new: Facts,
 ) -> bool:
     graph = delta.added

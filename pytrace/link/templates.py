@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytrace.extract.cpp_text import split_top, template_arguments, without_templates
 from pytrace.link.cpp_types import kind_of
+from pytrace.link.resolved import Row
 from pytrace.model import EdgeKind
 
 if TYPE_CHECKING:
-    from pytrace.link.calls import Resolver, Row
+    from pytrace.link.calls import Resolver
     from pytrace.link.functions import Symbol
 
 _DEPTH = 4
@@ -129,8 +130,6 @@ class Templates:
 
     def rows(self, resolver: Resolver) -> list[tuple[str, Row]]:
         """(file, edge) for every deferred call that can be resolved."""
-        from pytrace.link.calls import Row
-
         out: dict[tuple[int, int, str, int], tuple[str, Row]] = {}
         for call in self.deferred:
             targets: dict[tuple[int, str], list[Binding]] = {}
