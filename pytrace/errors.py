@@ -11,6 +11,7 @@
         ├── NoIndex       ``--no-refresh`` was given, and there is no index yet
         ├── IndexDamaged  the index is not a readable SQLite file, or lacks its tables
         ├── IndexOutdated the index was written by another version of pytrace, and ``--no-refresh`` was given
+        ├── LinkFailed    a bug of ours met the facts of this tree; the previous index is left as it was
         ├── IndexLocked   another process has been indexing for longer than we may wait
         └── CannotWrite   the cache folder is read-only, or the disk is full; the previous index is left as it was
             └── DiskFull
@@ -21,6 +22,7 @@ catches these, except where a previous index can still answer.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 
@@ -69,6 +71,13 @@ class IndexLocked(IndexUnusable):
     """Another process holds the lock of this index. Way out: wait, or end that process (its id is in the message)."""
 
 
+class LinkFailed(IndexUnusable):
+    """A bug of ours: the facts could not be linked. The previous index is untouched: ``--no-refresh`` asks it.
+
+    Way out: report it, with what ``PYTRACE_TRACEBACK=1`` shows.
+    """
+
+
 class CannotWrite(IndexUnusable):
     """The new index could not be written. The previous one is untouched: ``--no-refresh`` asks it.
 
@@ -78,3 +87,14 @@ class CannotWrite(IndexUnusable):
 
 class DiskFull(CannotWrite):
     """There is no room for the new index. Way out: make room, or another folder with ``PYTRACE_CACHE``."""
+
+
+def place_of(error: BaseException) -> str:
+    """An exception of our own making in one line: its type, its text, and the file and line that raised it."""
+    place = ""
+    last = error.__traceback__
+    if last is not None:
+        while last.tb_next is not None:
+            last = last.tb_next
+        place = f" at {os.path.basename(last.tb_frame.f_code.co_filename)}:{last.tb_lineno}"
+    return f"{type(error).__name__}: {str(error)[:200]}{place}"

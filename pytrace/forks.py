@@ -1,7 +1,7 @@
 """Spreading work on data that is already in memory over processes: fork, compute, send the result back.
 
 For the link stage: its tables are large, and the work on each file is small and only reads them. A forked process
-has the tables for nothing; only results travel.
+has the tables for nothing; only results travel. ``Later`` is for work that nobody waits for yet, such as writing.
 """
 
 from __future__ import annotations
@@ -50,6 +50,50 @@ def fork_map(work: Callable[[Item], Result], items: Sequence[Item], jobs: int) -
     return found
 
 
+class Later:
+    """``work()``, begun now in a process of its own, and done when ``result`` returns.
+
+    With fewer than two ``jobs``, or where there is no safe fork, or when the process fails, ``result`` does the work
+    itself; so ``work`` must bear being done twice, and its exceptions show. Call ``result`` or ``end``: Ctrl-C does
+    not reach the process.
+    """
+
+    def __init__(self, work: Callable[[], Result], jobs: int) -> None:
+        """Begin; ``work`` returns what ``marshal`` can write, and may change nothing but files."""
+        self._work = work
+        self._child: tuple[int, int] | None = None
+        self._done = False
+        self._result: Result = None
+        if jobs > 1 and sys.platform == "linux":
+            gc.freeze()
+            try:
+                self._child = _start(lambda _: _undisturbed(work), (None,))
+            finally:
+                gc.unfreeze()
+
+    def result(self) -> Result:
+        """Wait for the work, and return what it returned."""
+        if not self._done:
+            child, self._child = self._child, None
+            found = _finish(child) if child is not None else None
+            self._result = found[0] if found else self._work()
+            self._done = True
+        return self._result
+
+    def end(self) -> None:
+        """End the process, if it still runs: nobody wants the result any more."""
+        if self._child is not None:
+            (pid, pipe), self._child = self._child, None
+            os.kill(pid, signal.SIGKILL)
+            os.close(pipe)
+            os.waitpid(pid, 0)
+
+
+def _undisturbed(work: Callable[[], Result]) -> Result:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return work()
+
+
 def _start(work: Callable[[Item], Result], items: Sequence[Item]) -> tuple[int, int]:
     """Fork a process that works on ``items``: its id, and the pipe on which its results come."""
     ours, theirs = os.pipe()
@@ -70,7 +114,12 @@ def _start(work: Callable[[Item], Result], items: Sequence[Item]) -> tuple[int, 
 def _finish(child: tuple[int, int]) -> list[Result] | None:
     """The results of a process, None when it failed."""
     pid, ours = child
-    with os.fdopen(ours, "rb") as pipe:
-        data = pipe.read()
+    try:
+        with os.fdopen(ours, "rb") as pipe:
+            data = pipe.read()
+    except BaseException:  # Ctrl-C for one
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        raise
     _, status = os.waitpid(pid, 0)
     return list(marshal.loads(data)) if status == 0 else None

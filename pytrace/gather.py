@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 from pytrace import reading
 from pytrace.facts import FactCache
 from pytrace.files import File
+from pytrace.forks import Later
 from pytrace.model import Facts
 from pytrace.paths import facts_path
 from pytrace.progress import Reporter
 from pytrace.writer import FileRow
+
+#: More bytes of new facts are put into the cache by a process of its own, while the graph is linked.
+_PUT_HERE = 4_000_000
+
+#: (kind, recipe, blob, packed facts)
+_New = tuple[str, str, bytes, bytes]
 
 
 class Gatherer:
@@ -31,6 +39,7 @@ class Gatherer:
         self.unsure: set[str] = set()
         self.extracted = 0
         self._names: dict[str, str] = {}
+        self._keeping: Later | None = None
 
     def hash(self, files: Iterable[File]) -> list[File]:
         """Learn the contents of a few files here; return those that could not be read."""
@@ -54,9 +63,23 @@ class Gatherer:
             have = {path for path, *_ in self.problems} | self.facts.keys()
             missing = [file for file in files if file.path not in have]
             self.report.phase("reading", len(missing))
-            self._from_workers(cache, missing, "" if self.force else cache.path)
-            if cache.problem:
-                self.report.say(f"facts are not kept, so the next index takes as long: {cache.path}: {cache.problem}")
+            new = self._from_workers(missing, "" if self.force else cache.path)
+            here = sum(len(row[-1]) for row in new) <= _PUT_HERE
+            if here:
+                cache.put(new)
+            self._complain(cache.path, cache.problem)
+        if not here:
+            self._keeping = Later(partial(_put, cache.path, new), self.jobs)
+
+    def finish(self) -> None:
+        """Wait until the new facts are in the cache. Call it on every way out: reading them again costs more."""
+        if self._keeping is not None:
+            keeping, self._keeping = self._keeping, None
+            self._complain(facts_path(), keeping.result())
+
+    def _complain(self, path: str, problem: str) -> None:
+        if problem:
+            self.report.say(f"facts are not kept, so the next index takes as long: {path}: {problem}")
 
     def earlier(self, rows: Sequence[FileRow]) -> dict[str, Facts]:
         """Facts of contents that files had before, by path; what the cache does not know is left out."""
@@ -86,9 +109,9 @@ class Gatherer:
         else:
             self.facts[path] = (kind, found)
 
-    def _from_workers(self, cache: FactCache, files: Sequence[File], ask: str) -> None:
-        """Facts of ``files`` by worker processes, which look into the cache ``ask`` first."""
-        new: list[tuple[str, str, bytes, bytes]] = []
+    def _from_workers(self, files: Sequence[File], ask: str) -> list[_New]:
+        """Take the facts of ``files`` from worker processes, which look into the cache ``ask`` first; what is new."""
+        new: list[_New] = []
         again: list[File] = []  # the cache's row is damaged
         results = reading.read_all(
             self.root, files, names=self._names, cache=ask, jobs=self.jobs, done=self.report.advance
@@ -108,9 +131,14 @@ class Gatherer:
             if not read.known:
                 self.extracted += 1
                 new.append((file.kind, self._names[file.kind], read.blob, read.packed))
-        cache.put(new)
-        if again:
-            self._from_workers(cache, again, "")
+        return new + self._from_workers(again, "") if again else new
+
+
+def _put(path: str, rows: Sequence[_New]) -> str:
+    """Keep facts; the problem, "" when there is none."""
+    with FactCache(path) as cache:
+        cache.put(rows)
+        return cache.problem
 
 
 def changes(old: Mapping[str, str], new: Mapping[str, str]) -> tuple[list[str], list[str]]:

@@ -9,6 +9,11 @@ from typing import Any
 
 from pytrace.model import bare
 
+#: (id, kind, name, bare name, file, line, end line, owner, attrs)
+NodeRow = tuple[int, str, str, str, str, int, int, str, "str | None"]
+#: (src, dst, kind, key, rule, file, line, guard, candidates, owner, attrs)
+EdgeRow = tuple[int, int, str, str, str, str, int, str, int, str, "str | None"]
+
 
 def attributes(attrs: Mapping[str, Any] | None) -> str | None:
     """Attributes as the store keeps them: JSON, or None when there are none."""
@@ -19,14 +24,15 @@ class Graph:
     """Collects nodes and edges; ids are small integers in order of creation, the first one is ``first_id``.
 
     ``owner`` is the path of the file whose facts made the node or edge ("" for what belongs to the whole tree,
-    such as the operator model): when that file changes, what it owns is made anew.
+    such as the operator model): when that file changes, what it owns is made anew. What is in ``nodes`` and ``edges``
+    stays as it is: the first rows may be written while more come (``writer.Ahead``).
     """
 
     def __init__(self, first_id: int = 1) -> None:
         """An empty graph. A graph of additions to a store begins behind the store's ids (``Delta``)."""
         self._first_id = first_id
-        self.nodes: list[tuple[int, str, str, str, str, int, int, str, str | None]] = []
-        self.edges: list[tuple[int, int, str, str, str, str, int, str, int, str, str | None]] = []
+        self.nodes: list[NodeRow] = []
+        self.edges: list[EdgeRow] = []
         self.unresolved: list[tuple[str, str, str, int, str]] = []
         self.diagnostics: list[tuple[str, int, str, str]] = []
         self._shared: dict[tuple[str, str], int] = {}

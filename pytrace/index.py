@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from pytrace import __version__, pool, program
 from pytrace.checkout import head
-from pytrace.errors import IndexDamaged, IndexOutdated, NoIndex
+from pytrace.errors import IndexDamaged, IndexOutdated, LinkFailed, NoIndex, place_of
 from pytrace.files import File, Listing, list_files
 from pytrace.freshness import why_stale
 from pytrace.gather import Gatherer, changes
@@ -32,7 +32,7 @@ from pytrace.model import Facts
 from pytrace.paths import index_path, lock_path
 from pytrace.progress import Reporter, reporter
 from pytrace.store import SCHEMA_VERSION, Manifest, Store, is_whole
-from pytrace.writer import FileRow, apply, remove_leftovers, replacing, write, write_meta
+from pytrace.writer import Ahead, FileRow, apply, remove_leftovers, replacing, write, write_meta
 
 #: The clock that stamps files ticks every few milliseconds: what changed that shortly before we looked at it may
 #: change again within the same tick. Two seconds when a file system seems to count in whole seconds.
@@ -65,11 +65,13 @@ def refresh(
     quiet: bool = False,
     force: bool = False,
     no_refresh: bool = False,
+    keep: list[object] | None = None,
 ) -> Path:
     """Bring the index of the tree at ``root`` up to date, and return its path.
 
     ``force`` reads every file anew; ``no_refresh`` only checks that there is a readable index. Raises the
-    ``IndexUnusable`` family of ``pytrace.errors``; the previous index is then as it was.
+    ``IndexUnusable`` family of ``pytrace.errors``; the previous index is then as it was. What was read is put into
+    ``keep``: a program that is about to end need not take the time to free a million tuples.
     """
     folder = os.path.realpath(root)
     index = index_path(folder)
@@ -83,7 +85,13 @@ def refresh(
             old = _open_old(index)
             try:
                 if force or old is None or _stale(old, folder):
-                    _Build(folder, index, None if force else old, jobs or pool.default_jobs(), report, force).run()
+                    build = _Build(folder, index, None if force else old, jobs or pool.default_jobs(), report, force)
+                    if keep is not None:
+                        keep.append(build)
+                    try:
+                        build.run()
+                    finally:
+                        build.end()
             finally:
                 if old is not None:
                     old.close()
@@ -172,6 +180,9 @@ class _Build:
         self.gatherer = Gatherer(root, jobs=jobs, report=report, force=force)
         self.meta: dict[str, str] = {}
         self.manifests: dict[str, Manifest] = {}
+        self.ahead: Ahead | None = None
+        self.files: dict[str, tuple[str, Facts]] = {}
+        self.graph = Graph()
 
     def run(self) -> None:
         """List, read, link, write: as little of it as the changes need."""
@@ -197,6 +208,12 @@ class _Build:
             self._touch()  # the files that could not be read before still cannot
         else:
             self._write(self._link())
+
+    def end(self) -> None:
+        """Leave nothing behind, on every way out."""
+        self.gatherer.finish()
+        if self.ahead is not None:
+            self.ahead.end()
 
     # -- reading ------------------------------------------------------------------------------------------------
 
@@ -266,7 +283,11 @@ class _Build:
             return None
         after = {path: self.gatherer.facts[path] for path in new}
         self.report.phase("linking")
-        return relink(self.old, {p: (known[p].kind, found) for p, found in before.items()}, after, self.jobs)
+        try:
+            return relink(self.old, {p: (known[p].kind, found) for p, found in before.items()}, after, self.jobs)
+        except (Exception, RecursionError) as error:
+            self.report.say(f"linking the changed files alone failed with {place_of(error)}; everything is linked anew")
+            return None
 
     def _apply(self, delta: Delta) -> None:
         self.clock.lap("link")
@@ -283,9 +304,15 @@ class _Build:
         from pytrace.link import link
 
         self.report.phase("linking")
-        files = {path: self.gatherer.facts[path] for path in sorted(self.gatherer.facts)}
-        self.gatherer.facts.clear()
-        graph = link(files, self.jobs)
+        self.files = files = {path: self.gatherer.facts[path] for path in sorted(self.gatherer.facts)}
+        try:
+            self.graph = graph = link(files, self.jobs, self._write_ahead)
+        except (Exception, RecursionError) as error:
+            still = " The previous index is untouched; --no-refresh asks it." if os.path.exists(self.index) else ""
+            raise LinkFailed(
+                f"The index could not be made: linking failed with {place_of(error)}. This is a bug in pytrace: please "
+                f"report it; PYTRACE_TRACEBACK=1 shows where it happened.{still}"
+            ) from error
         for path, (_, facts) in files.items():
             for line, kind, message in facts.get("diagnostics", ()):
                 graph.diagnostic(path, line, kind, message)
@@ -294,11 +321,15 @@ class _Build:
         self.clock.lap("link")
         return graph
 
+    def _write_ahead(self, graph: Graph) -> None:
+        self.ahead = Ahead(self.index, graph, self._rows(), self.jobs)
+
     def _write(self, graph: Graph) -> None:
         self.report.phase("writing")
-        with replacing(self.index) as db:
-            write(db, graph, self._rows(), self.manifests, {})
+        with replacing(self.index, ahead=self.ahead) as db:
+            write(db, graph, self._rows(), self.manifests, {}, self.ahead)
             write_meta(db, self._times())
+        self.ahead = None
         self.report.summary(
             f"indexed {len(self.gatherer.rows):,} files ({self.gatherer.extracted:,} read) in "
             f"{self.clock.total():.1f} s: {len(graph.nodes):,} nodes, {len(graph.edges):,} edges, "

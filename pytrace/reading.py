@@ -13,6 +13,7 @@ from functools import partial
 from typing import NamedTuple
 
 from pytrace import facts, pool
+from pytrace.errors import place_of
 from pytrace.extract import EXTRACTORS, load
 from pytrace.files import File
 from pytrace.model import Facts
@@ -74,13 +75,7 @@ def extract(kind: str, source: bytes) -> bytes:
     try:
         return facts.pack(load(kind).extract(source))
     except (Exception, RecursionError) as error:
-        place = ""
-        if error.__traceback__ is not None:
-            last = error.__traceback__
-            while last.tb_next is not None:
-                last = last.tb_next
-            place = f" at {os.path.basename(last.tb_frame.f_code.co_filename)}:{last.tb_lineno}"
-        return problem_facts("extractor-failed", f"{type(error).__name__}: {str(error)[:200]}{place}")
+        return problem_facts("extractor-failed", place_of(error))
 
 
 _cache: facts.FactCache | None = None

@@ -13,11 +13,13 @@ import shutil
 import sqlite3
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 from pytrace.errors import CannotWrite, DiskFull
-from pytrace.graph import Delta, Graph, attributes
+from pytrace.forks import Later
+from pytrace.graph import Delta, EdgeRow, Graph, NodeRow, attributes
 from pytrace.store import INDEXES, SCHEMA, Manifest
 
 #: Kinds of diagnostics that listing and reading make: every run looks for them again.
@@ -59,32 +61,70 @@ def _remove(path: str) -> None:
 
 
 @contextmanager
-def replacing(index: str, *, copy: bool = False) -> Iterator[sqlite3.Connection]:
+def replacing(index: str, *, copy: bool = False, ahead: Ahead | None = None) -> Iterator[sqlite3.Connection]:
     """A connection to a new database that becomes ``index`` when the block ends without an exception.
 
-    It is empty, or with ``copy`` a copy of ``index``. Raises ``CannotWrite`` or ``DiskFull`` with the previous index
-    untouched; removes the new file on every way out.
+    It is empty, or with ``copy`` a copy of ``index``, or holds what was written ``ahead``. Raises ``CannotWrite`` or
+    ``DiskFull`` with the previous index untouched; removes the new file on every way out.
     """
-    unfinished = f"{index}{_UNFINISHED}{os.getpid()}"
+    unfinished = _unfinished(index)
     try:
         with _explained(index):
-            _remove(unfinished)
+            if ahead is not None:
+                ahead.later.result()
+            else:
+                _remove(unfinished)
             if copy:
                 shutil.copyfile(index, unfinished)
-            db = sqlite3.connect(unfinished, isolation_level=None)
-            try:
-                db.execute("PRAGMA journal_mode = OFF")
-                db.execute("PRAGMA synchronous = OFF")
-                db.execute("PRAGMA locking_mode = EXCLUSIVE")
-                db.execute("PRAGMA cache_size = -65536")
-                db.execute("PRAGMA temp_store = MEMORY")
+            with closing(_connect(unfinished)) as db:
                 yield db
-            finally:
-                db.close()
             _sync(unfinished)
             os.replace(unfinished, index)
     finally:
         _remove(unfinished)
+
+
+def _unfinished(index: str) -> str:
+    return f"{index}{_UNFINISHED}{os.getpid()}"
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute("PRAGMA journal_mode = OFF")
+    db.execute("PRAGMA synchronous = OFF")
+    db.execute("PRAGMA locking_mode = EXCLUSIVE")
+    db.execute("PRAGMA cache_size = -65536")
+    db.execute("PRAGMA temp_store = MEMORY")
+    return db
+
+
+class Ahead:
+    """The nodes and edges that a graph has by now, written by another process while the rest is linked.
+
+    Hand it to ``replacing`` and ``write``, or ``end`` it.
+    """
+
+    def __init__(self, index: str, graph: Graph, files: Sequence[FileRow], jobs: int) -> None:
+        """Begin a new file beside ``index``."""
+        self.nodes, self.edges = len(graph.nodes), len(graph.edges)
+        self._path = _unfinished(index)
+        self.later = Later(partial(self._write, graph, files), jobs)
+
+    def _write(self, graph: Graph, files: Sequence[FileRow]) -> None:
+        _remove(self._path)
+        with closing(_connect(self._path)) as db:
+            db.executescript(SCHEMA)
+            db.execute("BEGIN")
+            ids = _file_ids(files)
+            _nodes(db, graph.nodes[: self.nodes], ids)
+            _edges(db, graph.edges[: self.edges], ids)
+            _files(db, files, ids)
+            db.execute("COMMIT")
+
+    def end(self) -> None:
+        """Remove what was written: the index will not be."""
+        self.later.end()
+        _remove(self._path)
 
 
 def _sync(path: str) -> None:
@@ -129,14 +169,15 @@ def write(
     files: Sequence[FileRow],
     manifests: Mapping[str, Manifest],
     meta: Mapping[str, str],
+    ahead: Ahead | None = None,
 ) -> None:
-    """Fill an empty database: tables, rows in one transaction, then the indexes."""
-    db.executescript(SCHEMA)
+    """Fill a database, empty or with what was written ``ahead``: rows in one transaction, then the indexes."""
+    if ahead is None:
+        db.executescript(SCHEMA)
     db.execute("BEGIN")
-    ids = _Interned()
-    for row in files:
-        ids[row.path]
-    _rows(db, graph, ids)
+    ids = _file_ids(files) if ahead is None else _Interned(db.execute("SELECT path, id FROM file"))
+    _rows(db, graph, ids, ahead)
+    db.execute("DELETE FROM file")
     _files(db, files, ids)
     write_manifests(db, manifests)
     write_meta(db, meta)
@@ -186,10 +227,10 @@ def _drop(db: sqlite3.Connection, delta: Delta, ids: Mapping[str, int]) -> None:
     db.execute("DROP TABLE kept")
 
 
-def _rows(db: sqlite3.Connection, graph: Graph, ids: _Interned) -> None:
-    """Insert everything that a graph holds."""
-    _nodes(db, graph, ids)
-    _edges(db, graph, ids)
+def _rows(db: sqlite3.Connection, graph: Graph, ids: _Interned, ahead: Ahead | None = None) -> None:
+    """Insert everything that a graph holds, but what was written ``ahead``."""
+    _nodes(db, graph.nodes[ahead.nodes :] if ahead else graph.nodes, ids)
+    _edges(db, graph.edges[ahead.edges :] if ahead else graph.edges, ids)
     db.executemany(
         "INSERT INTO unresolved VALUES (?,?,?,?,?)", ((ids.of(r[0]), r[1], r[2], r[3], r[4]) for r in graph.unresolved)
     )
@@ -242,15 +283,20 @@ class _Interned(dict[str, int]):
         return self[text] if text else None
 
 
-def _nodes(db: sqlite3.Connection, graph: Graph, ids: _Interned) -> None:
+def _file_ids(files: Sequence[FileRow]) -> _Interned:
+    """The numbers of the files of a new index, in their order."""
+    return _Interned((row.path, number) for number, row in enumerate(files, 1))
+
+
+def _nodes(db: sqlite3.Connection, nodes: Iterable[NodeRow], ids: _Interned) -> None:
     rows = (
         (number, kind, name, bare, ids[file] if file else None, line, end, ids[owner] if owner else 0, attrs)
-        for number, kind, name, bare, file, line, end, owner, attrs in graph.nodes
+        for number, kind, name, bare, file, line, end, owner, attrs in nodes
     )
     db.executemany("INSERT INTO node VALUES (?,?,?,?,?,?,?,?,?)", rows)
 
 
-def _edges(db: sqlite3.Connection, graph: Graph, ids: _Interned) -> None:
+def _edges(db: sqlite3.Connection, edges: Iterable[EdgeRow], ids: _Interned) -> None:
     guards, rules = (
         _Interned(db.execute(f"SELECT {column}, id FROM {name}").fetchall())
         for name, column in (("guard", "text"), ("rule", "name"))
@@ -260,7 +306,7 @@ def _edges(db: sqlite3.Connection, graph: Graph, ids: _Interned) -> None:
             src, dst, kind, key, rules[rule], ids[file] if file else None, line,
             guards[guard] if guard else None, candidates, ids[owner] if owner else 0, attrs,
         )
-        for src, dst, kind, key, rule, file, line, guard, candidates, owner, attrs in graph.edges
+        for src, dst, kind, key, rule, file, line, guard, candidates, owner, attrs in edges
     )  # fmt: skip
     db.executemany("INSERT INTO edge VALUES (?,?,?,?,?,?,?,?,?,?,?)", rows)
     db.executemany("INSERT OR IGNORE INTO guard VALUES (?,?)", ((i, text) for text, i in guards.items()))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from pytrace.graph import Delta, Graph
 from pytrace.model import Facts
@@ -40,8 +40,10 @@ def extract(source: bytes) -> Facts:
     return facts
 
 
-def link(files: Mapping[str, tuple[str, Facts]], jobs: int = 1) -> Graph:
-    """The graph of all facts."""
+def link(
+    files: Mapping[str, tuple[str, Facts]], jobs: int = 1, early: Callable[[Graph], None] = lambda graph: None
+) -> Graph:
+    """The graph of all facts; ``early`` is called between its nodes and its edges."""
     graph = Graph()
     functions: dict[str, int] = {}
     calls: list[tuple[int, str, str, int]] = []
@@ -52,6 +54,7 @@ def link(files: Mapping[str, tuple[str, Facts]], jobs: int = 1) -> Graph:
                 last = functions[name] = graph.node("function", name, path, line, owner=path)
             elif word == "call":
                 calls.append((last, name, path, line))
+    early(graph)
     for src, name, path, line in calls:
         if name in functions:
             graph.edge(src, functions[name], "calls", rule="call", file=path, line=line, owner=path)

@@ -13,9 +13,10 @@ import pytest
 
 import pytrace.link
 from pytrace import index, program, reading
-from pytrace.errors import IndexDamaged, IndexOutdated, NoIndex
+from pytrace.errors import IndexDamaged, IndexOutdated, LinkFailed, NoIndex
 from pytrace.files import list_files
 from pytrace.freshness import fresh_store
+from pytrace.graph import Graph
 from pytrace.index import refresh
 from pytrace.paths import facts_path, index_path
 from pytrace.store import Store
@@ -328,6 +329,44 @@ class TestRelink:
         relinked = self.content(relinking)
         refresh(relinking, quiet=True, force=True)
         assert relinked == self.content(relinking)
+
+
+class TestLinkFails:
+    """A bug in a crossing is a sentence, and costs nobody an index."""
+
+    @pytest.fixture
+    def failing(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        update(root)
+
+        def link(*_: object) -> Graph:
+            raise KeyError("at::native::strange")
+
+        monkeypatch.setattr(pytrace.link, "link", link)
+        add(root)
+        return root
+
+    def test_it_says_so(self, failing: Path) -> None:
+        with pytest.raises(LinkFailed, match=r"KeyError: 'at::native::strange' at test_index.py:\d+") as caught:
+            update(failing)
+        assert "--no-refresh" in str(caught.value)
+        assert isinstance(caught.value.__cause__, KeyError)
+
+    def test_the_previous_index_still_answers(self, failing: Path) -> None:
+        with pytest.raises(LinkFailed):
+            update(failing)
+        assert refresh(failing, quiet=True, no_refresh=True)
+        assert edges(failing) == ALL
+        assert [name for name in os.listdir(os.path.dirname(index_path(str(failing)))) if ".new-" in name] == []
+
+    def test_a_failing_relink_links_everything(
+        self, root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        update(root)
+        monkeypatch.setattr(pytrace.link, "relink", lambda *_: 1 // 0)
+        make_tree(root, {"c10/f2.cpp": "def f2\ncall f0\n"})
+        refresh(root)
+        assert "ZeroDivisionError" in capsys.readouterr().err
+        assert "f2>f0" in edges(root)
 
 
 class TestProgramChanges:

@@ -15,7 +15,7 @@ from pytrace.errors import CannotWrite, DiskFull
 from pytrace.graph import Graph
 from pytrace.model import Edge, Node
 from pytrace.store import INDEXES, Manifest, Store
-from pytrace.writer import FileRow, remove_leftovers, replacing, write
+from pytrace.writer import Ahead, FileRow, remove_leftovers, replacing, write
 
 YAML, CPP, CU = "native_functions.yaml", "Mul.cpp", "Mul.cu"
 
@@ -150,6 +150,34 @@ class TestReplacing:
             assert ("--no-refresh" in str(caught.value)) == old
         if old:
             assert index.read_text() == "the old one"
+
+    @pytest.mark.parametrize("jobs", [1, 2])
+    @pytest.mark.parametrize("at", [(0, 0), (2, 1), (4, 3)])
+    def test_what_was_written_ahead_is_not_written_twice(self, tmp_path: Path, jobs: int, at: tuple[int, int]) -> None:
+        whole, files = small_graph(), [FileRow(CU, "cpp", "ab" * 20, 100)]
+        begun = Graph()
+        begun.nodes, begun.edges = whole.nodes[: at[0]], whole.edges[: at[1]]
+        ahead = Ahead(str(tmp_path / "x.db"), begun, files, jobs)
+        begun.nodes += whole.nodes[at[0] :]
+        begun.edges += whole.edges[at[1] :]
+        begun.unresolved, begun.diagnostics = whole.unresolved, whole.diagnostics
+        for index, graph, first in (("x.db", begun, ahead), ("y.db", whole, None)):
+            with replacing(str(tmp_path / index), ahead=first) as db:
+                write(db, graph, files, {}, {}, first)
+        one, other = (sqlite3.connect(tmp_path / index) for index in ("x.db", "y.db"))
+        for table in ("node", "edge", "guard", "rule", "file", "unresolved", "diagnostic"):
+            question = f"SELECT * FROM {table} ORDER BY rowid"
+            assert one.execute(question).fetchall() == other.execute(question).fetchall(), table
+        one.close()
+        other.close()
+        assert sorted(os.listdir(tmp_path)) == ["x.db", "y.db"]
+
+    def test_what_was_written_ahead_can_be_given_up(self, tmp_path: Path) -> None:
+        ahead = Ahead(str(tmp_path / "x.db"), small_graph(), [], 2)
+        while not os.listdir(tmp_path):
+            pass
+        ahead.end()
+        assert os.listdir(tmp_path) == []
 
     def test_a_reader_keeps_what_it_opened(self, store: Store) -> None:
         with replacing(str(store.path)) as db:

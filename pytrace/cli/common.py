@@ -102,6 +102,10 @@ def why_option(function: Command) -> Command:
     )
 
 
+#: What is not worth freeing: this program ends soon (``refresh``).
+KEPT: list[object] = []
+
+
 def setting(ctx: click.Context, name: str, default: Any = None) -> Any:
     """The value of a shared option (``root``, ``no_refresh``, ``quiet``, ``jobs``) of the running command."""
     return ctx.meta.get(_KEY + name, default)
@@ -121,7 +125,9 @@ def open_store(ctx: click.Context) -> Store:
     if store is None:
         from pytrace.index import refresh
 
-        path = refresh(root, jobs=setting(ctx, "jobs"), quiet=bool(setting(ctx, "quiet")), no_refresh=no_refresh)
+        path = refresh(
+            root, jobs=setting(ctx, "jobs"), quiet=bool(setting(ctx, "quiet")), no_refresh=no_refresh, keep=KEPT
+        )
         from pytrace.store import Store
 
         store = Store(path)

@@ -33,5 +33,5 @@ def command(ctx: click.Context, tree: str | None, force: bool) -> None:
         from pytrace.index import refresh
 
         quiet = bool(common.setting(ctx, "quiet"))
-        path = str(refresh(folder, jobs=common.setting(ctx, "jobs"), quiet=quiet, force=force))
+        path = str(refresh(folder, jobs=common.setting(ctx, "jobs"), quiet=quiet, force=force, keep=common.KEPT))
     click.echo(path)

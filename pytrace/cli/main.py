@@ -7,6 +7,7 @@ holds the two together).
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import sys
 from collections.abc import Sequence
@@ -67,10 +68,15 @@ class LazyGroup(click.Group):
     """A group that imports a command's module when the command is run, and turns our errors into sentences."""
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **more: Any) -> Any:
-        """As click's; as a program of its own (no ``args``) it begins the freshness check first."""
-        if args is None:
-            _begin_check(sys.argv[1:])
-        return super().main(args, *rest, **more)
+        """As click's; as a program of its own (no ``args``) it begins the freshness check first, and ends at once."""
+        if args is not None:
+            return super().main(args, *rest, **more)
+        _begin_check(sys.argv[1:])
+        try:
+            return super().main(args, *rest, **more)
+        except SystemExit as ended:
+            _end(ended.code)
+            raise
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All names, in the order of the table."""
@@ -108,11 +114,25 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except PytraceError as error:
+            if os.environ.get("PYTRACE_TRACEBACK"):
+                raise
             raise Failure(str(error)) from error
         except sqlite3.DatabaseError as error:
             raise Failure(f"The index could not be read ({error}). `pytrace index --force` writes it anew.") from error
         except KeyboardInterrupt:
             raise Interrupted("Interrupted. The index is as it was before.") from None
+
+
+def _end(code: object) -> None:
+    """End the process without taking Python down piece by piece, which takes up to a second after indexing.
+
+    Returns when something is left to be said: Python's own way then says it.
+    """
+    if code is None or isinstance(code, int):
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code or 0)
 
 
 def _begin_check(arguments: Sequence[str]) -> None:

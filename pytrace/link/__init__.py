@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from pytrace.graph import Delta, Graph
 from pytrace.model import Facts
 from pytrace.store import Store
 
 
-def link(files: Mapping[str, tuple[str, Facts]], jobs: int = 1) -> Graph:
+def link(
+    files: Mapping[str, tuple[str, Facts]], jobs: int = 1, early: Callable[[Graph], None] = lambda graph: None
+) -> Graph:
     """The graph of a tree.
 
-    ``files`` maps each path to its kind and facts; ``jobs`` is the number of processes that may be used.
+    ``files`` maps each path to its kind and facts; ``jobs`` is the number of processes that may be used; ``early`` is
+    called with the graph once most of it is there.
     """
     from pytrace.link import (
         around,
@@ -45,6 +48,7 @@ def link(files: Mapping[str, tuple[str, Facts]], jobs: int = 1) -> Graph:
     registrations.link(ctx)
     ufuncs.link(ctx)
     calls.link(ctx, jobs)
+    early(ctx.graph)
     wrapped.link(ctx)
     cpp_frontend.link(ctx)
     bindings.link(ctx)
