@@ -237,13 +237,17 @@ def of_operator(answer: OpAnswer, stamp: Stamp, binds: Mapping[str, Sequence[str
             operators[overload.name] = box
             traits = f"  [{', '.join(overload.traits)}]" if overload.traits else ""
             box.more.append(overload.schema.removeprefix(overload.name) + traits)
+    drawn = dict(operators)
     for row in answer.dispatch:
         box = operators.get(row.op) or sketch.box(band, "op", row.op)
         operators.setdefault(row.op, box)
         for name in row.shared_by:
-            text = f"also for {name}"
-            if text not in box.more:
-                box.more.append(text)
+            # Either the overload is drawn and points at the one that it delegates to, or it is this box too.
+            if name in drawn:
+                sketch.arrow(drawn[name], box, "delegates")
+            elif name not in operators:
+                operators[name] = box
+                box.note = f"{box.note}, {name}" if box.note else f"also {name}"
     _names(sketch, band, answer, binds)
     trees = {(path.op, path.tree.ref.name, path.tree.ref.line): path.tree for path in answer.paths}
     shown: set[tuple[str, int]] = set()
@@ -308,14 +312,17 @@ def _backward(sketch: Sketch, band: int, answer: OpAnswer, operators: dict[str, 
         for op in formula.ops:
             if op in operators:
                 sketch.arrow(operators[op], box, "" if formula.key == "Default" else formula.key)
+    elsewhere: dict[str, None] = {}
     for part in answer.backward.parts:
-        if part.node:
-            owner = boxes.get(part.op)
-            box = sketch.box(owner.band if owner else band, "formula", part.node, part.file, part.line)
-            if owner is not None:
-                sketch.arrow(owner, box)
-            elif not any(line.startswith("of ") for line in box.more):
-                box.more.append(f"of {part.op}, which it calls")
+        owner = boxes.get(part.op)
+        if part.node and owner is not None:
+            sketch.arrow(owner, sketch.box(owner.band, "formula", part.node, part.file, part.line))
+        elif part.node:
+            elsewhere[f"{part.node} of {part.op}  {part.file}:{part.line}"] = None
+    if elsewhere:
+        # Operators that are called and not opened: one box for all, or they would be longer than the path itself.
+        count = f"{len(elsewhere)} more" if len(elsewhere) > 1 else "one more"
+        sketch.box(band, "formula", f"{count}, of operators that it calls").more += elsewhere
     if answer.backward.sentence:
         sketch.drawing.notes.append(answer.backward.sentence)
 

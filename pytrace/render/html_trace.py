@@ -121,8 +121,8 @@ class _Maker:
         ]
         told.add(said)
         unsure = f' class="{" ".join(roles)}"' if roles else ""
-        start = f'<span class="from">from <a href="#b{arrow.src}">{text(source)}</a> </span>'
-        return f'<li data-src="b{arrow.src}"{unsure}{where}>{start}{text(said)}</li>'
+        start = f'<span class="from">from <a href="#b{arrow.src}">{breakable(source)}</a> </span>'
+        return f'<li data-src="b{arrow.src}"{unsure}{where}>{start}{breakable(said)}</li>'
 
     def place(self, file: str, line: int, at: str) -> str:
         """The file's name and the line, linked to the hosted commit, else to the file on this machine."""
@@ -151,8 +151,9 @@ class _Maker:
 
 
 def breakable(value: str) -> str:
-    """Escaped text that may be broken behind the parts of names."""
-    return re.sub(r"(::|[._/](?=[^._/])|(?<=[a-z])(?=[A-Z]))", r"\1<wbr>", text(value))
+    """Escaped text that may be broken behind the parts of names and expressions, and not within ``->``."""
+    broken = re.sub(r"(::|[._/](?=[^._/])|(?<=[a-z]{2})(?=[A-Z]))", r"\1<wbr>", text(value))
+    return broken.replace("-&gt;", '<span class="whole">-&gt;</span><wbr>')
 
 
 def _file_url(root: str, file: str) -> str:

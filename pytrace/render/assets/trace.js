@@ -18,13 +18,14 @@
   const narrow = matchMedia("(max-width: 760px)");
   const shown = (li) => li && li.offsetParent !== null;
 
-  // A box stands no higher than what leads to it from the lanes before.
+  // A box stands no higher than what leads to it from the lanes before. Operators stand as they come: a long list of
+  // names above them would push the rest of the path out of sight.
   const align = () => {
     for (const li of boxes.values()) li.style.marginTop = "";
     if (narrow.matches) return;
     for (const band of document.querySelectorAll(".band[open]")) {
       const top = band.getBoundingClientRect().top;
-      for (const lane of band.querySelectorAll(".lane")) {
+      for (const lane of band.querySelectorAll(".lane:not(.binding, .operator)")) {
         for (const li of lane.querySelectorAll(".box")) {
           if (!shown(li)) continue;
           let wanted = Infinity;
@@ -68,6 +69,7 @@
       path.setAttribute("marker-end", "url(#tip)");
       if (arrow.unsure) path.setAttribute("stroke-dasharray", "4 3");
       path.classList.toggle("far", arrow.far);
+      path.classList.toggle("long", b.left - a.right > 2 * a.width);
       svg.append(path);
       arrow.path = path;
     }
