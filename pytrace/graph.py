@@ -15,9 +15,13 @@ NodeRow = tuple[int, str, str, str, str, int, int, str, "str | None"]
 EdgeRow = tuple[int, int, str, str, str, str, int, str, int, str, "str | None"]
 
 
+#: made once: ``json.dumps`` with arguments makes an encoder for each call
+_encode = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
+
+
 def attributes(attrs: Mapping[str, Any] | None) -> str | None:
     """Attributes as the store keeps them: JSON, or None when there are none."""
-    return json.dumps(attrs, separators=(",", ":"), sort_keys=True) if attrs else None
+    return _encode(attrs) if attrs else None
 
 
 class Graph:
