@@ -100,11 +100,14 @@ def _separate(source: bytes, out: bytearray, at: int, end: int) -> None:
 
 
 def _unwrap(source: bytes, out: bytearray, at: int, end: int) -> None:
-    """``NAME(x)`` → ``x``."""
+    """``NAME(x)`` → ``x``; before ``::`` it moves one place, so that the name which it begins has no blank in it."""
     close = closing(source, end)
     if close > 0:
-        blank(out, at, source.index(b"(", end) + 1)
+        first = source.index(b"(", end) + 1
+        blank(out, at, first)
         out[close - 1] = _SPACE
+        if source.startswith(b"::", close):
+            out[first:close] = b" " + out[first : close - 1]
 
 
 def _code(source: bytes, out: bytearray, at: int, end: int) -> None:

@@ -67,6 +67,7 @@ CALLS = "(call_expression function: (_) @x)"
         ("CUDA_KERNEL_LOOP(i, n) {}", "while           (i, n) {}"),
         ("CUDA_KERNEL_LOOP_TYPE(i, n, int64_t) {}", "while                (i, n         ) {}"),
         ("f(AT_WRAP(x, y))", "f(        x, y )"),
+        ("g(NO_ROCM(a)::cub::f, x);", "g(         a::cub::f, x);"),
         # members
         ("TORCH_ARG(bool, x) = 1;", "          bool  x  = 1;"),
         ("TORCH_ARG(A<int, B>, x)\n", "          A<int, B>  x;\n"),
