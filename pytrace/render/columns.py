@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pytrace.render.page import Page, Span, printable
+from pytrace.render.page import Page, Span, printable, wrap
 
 _GAP = 2
 #: A column is not cut below so many characters.
@@ -13,11 +13,12 @@ _LEAST = 8
 
 
 class Column(NamedTuple):
-    """One column: its head, whether it may be cut when the page is narrow, and whether it holds numbers."""
+    """One column: its head, and what happens to its texts."""
 
     head: str
-    elastic: bool = False
+    elastic: bool = False  #: may be narrowed when the page is
     number: bool = False
+    whole: bool = False  #: a text that does not fit gets a line of its own and is not cut: names are for copying
 
 
 #: Text, role, and target (``path:line``) of one cell.
@@ -30,7 +31,13 @@ def draw(page: Page, columns: Sequence[Column], rows: Sequence[Sequence[TableCel
     widths = [max([len(c.head), *(len(row[i]) for row in texts)]) for i, c in enumerate(columns)]
     fit(widths, [c.elastic for c in columns], page.width)
     page.add(*_line([(c.head, "dim") for c in columns], widths, columns))
-    for row in rows:
+    for row, shown in zip(rows, texts):
+        for place, column in enumerate(columns):
+            if column.whole and len(shown[place]) > widths[place]:
+                indent = " " * (sum(widths[:place]) + _GAP * place)
+                for piece in wrap(shown[place], page.width - len(indent)):
+                    page.add((indent, ""), (piece, *row[place][1:]))
+                row = [*row[:place], ("", ""), *row[place + 1 :]]
         page.add(*_line(row, widths, columns))
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from pytrace.render.report_text import backward_word, short
-from pytrace.report.rows import Cell, OperatorReport, OperatorRow, Stamp, StubReport
+from pytrace.report.rows import SERVING_NOTHING, Cell, OperatorReport, OperatorRow, Stamp, StubReport
 from pytrace.report.stamp import permalink
 
 #: What a comment on GitHub may hold, with room for a signature.
@@ -83,7 +83,7 @@ def _row(found: OperatorReport, row: OperatorRow) -> str:
 
 
 def _cell(stamp: Stamp, row: OperatorRow, backend: str) -> str:
-    cell = next((c for c in row.cells if c.key == backend and c.how != "fallthrough"), None)
+    cell = next((c for c in row.cells if c.key == backend and c.how not in SERVING_NOTHING), None)
     if cell is None:
         return text(row.served.get(backend, "") or "-")
     parts = [link(code(short(f.name)), stamp, f.file, f.line) for f in cell.functions[:1]] or [text(cell.how)]

@@ -12,7 +12,7 @@ from pytrace.report.rows import HOW, Cell, OperatorReport, OperatorRow, Place, S
 #: Roles (colours) of the ways of being served.
 _ROLES = {
     "kernel": "cuda_kernel", "delegate": "functor", "generated": "functor", "library": "stub", "python": "python",
-    "composite": "key", "wrapper": "dim", "fallthrough": "dim",
+    "composite": "key", "wrapper": "dim", "py_impl": "dim", "fallthrough": "dim",
 }  # fmt: skip
 #: One letter each, for narrow pages.
 LETTERS = {how: how[0].upper() for how in HOW}
@@ -52,19 +52,20 @@ def backward_word(row: OperatorRow) -> str:
 
 def _table(page: Page, backends: Sequence[str], rows: Sequence[OperatorRow]) -> None:
     families = FAMILIES if page.width >= _WIDE else {}
-    heads = [Column("operator", elastic=True), *(Column(b) for b in backends)]
-    heads += [Column(head, elastic=True) for head in families]
-    heads += [Column("backward"), Column("vmap"), Column("decomposition", elastic=True)]
     words = [[_served(row, backend) for backend in backends] for row in rows]
     widest = [max(len(b), *(len(w[i]) for w in words)) for i, b in enumerate(backends)]
     narrow = 30 + sum(widest) + 2 * len(backends) + 40 + 14 * len(families) > page.width
+    heads = [Column("operator", elastic=True, whole=True), *(Column(b) for b in backends)]
+    heads += [Column(head, elastic=True) for head in families]
+    heads += [Column("backward"), Column("vmap"), Column("decomp" if narrow else "decomposition", elastic=True)]
     table: list[list[TableCell]] = []
     for row, served in zip(rows, words):
         cells: list[TableCell] = [(row.name, "op", _at(row.file, row.line))]
         cells += [(_word(how, narrow), _ROLES.get(how, "dim")) for how in served]
         cells += [(row.family(prefix) or "-", "key") for prefix in families.values()]
         cells += [(backward_word(row), "formula" if row.autograd == "formula" else "dim"), (row.batching or "-", "dim")]
-        cells.append((row.decomposition[0].name.rpartition(".")[2] if row.decomposition else "-", "python"))
+        made = row.decomposition[0].name.rpartition(".")[2] if row.decomposition else ""
+        cells.append((("yes" if narrow else made) if made else "-", "python"))
         table.append(cells)
     columns.draw(page, heads, table)
     if narrow:
@@ -166,7 +167,8 @@ def render_stubs(page: Page, report: StubReport, *, limit: int = 0) -> None:
     if rows:
         page.blank()
         devices = [device for device in report.devices if any(device in row.registered for row in rows)]
-        heads = [Column(head, elastic=True) for head in ("stub", *map(str.upper, devices), "operators")]
+        heads = [Column("stub", elastic=True, whole=True)]
+        heads += [Column(head, elastic=True) for head in (*map(str.upper, devices), "operators")]
         columns.draw(page, heads, [_stub_cells(row, devices) for row in rows])
     if len(rows) < len(report.rows):
         page.add((f"… and {len(report.rows) - len(rows):,} more (--limit 0 shows all)", "dim"))

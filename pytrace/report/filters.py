@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
 from pytrace.errors import BadQuestion
-from pytrace.report.rows import OperatorRow
+from pytrace.report.rows import SERVING_NOTHING, OperatorRow
 from pytrace.schema import keys
 
 #: Ways of being served that need code for the backend; the others come for free.
@@ -155,9 +155,9 @@ def lacks(wanted: KeyTest) -> Callable[[OperatorRow], bool]:
     def test(row: OperatorRow) -> bool:
         if wanted.key in row.served:
             return not row.served[wanted.key]
-        if any(wanted.matches(cell.key) for cell in row.cells):
+        if any(wanted.matches(cell.key) and cell.how != "py_impl" for cell in row.cells):
             return False
-        registered = {cell.key for cell in row.cells if cell.how != "fallthrough"}
+        registered = {cell.key for cell in row.cells if cell.how not in SERVING_NOTHING}
         return not (wanted.key and keys.kernel_key(wanted.key, registered))
 
     return test
@@ -174,7 +174,7 @@ def must_implement(wanted: KeyTest) -> Callable[[OperatorRow], bool]:
     def test(row: OperatorRow) -> bool:
         if row.delegates or row.generated_from:
             return False
-        present = {cell.key for cell in row.cells if cell.how != "fallthrough"}
+        present = {cell.key for cell in row.cells if cell.how not in SERVING_NOTHING}
         if not present & {"CPU", "CUDA"}:
             return False
         return not keys.kernel_key(backend, present - {backend})

@@ -15,7 +15,7 @@ from pytrace.report import queries
 from pytrace.report.filters import SOURCES, Filter, key_test, matches
 from pytrace.report.queries import EdgeRow, NodeRow
 from pytrace.report.reach import Reach
-from pytrace.report.rows import HOW, Cell, OperatorReport, OperatorRow, Place
+from pytrace.report.rows import HOW, SERVING_NOTHING, Cell, OperatorReport, OperatorRow, Place
 from pytrace.report.stamp import stamp
 from pytrace.report.structured import meta_function
 from pytrace.report.totals import totals
@@ -27,6 +27,8 @@ from pytrace.trace.devices import device_of, key_order
 PLAIN = ("CPU", "CUDA", "MPS", "XPU", "Meta")
 #: op -> python; the edge kind of what Python registers.
 REGISTERS_PYTHON = "registers_python"
+#: The rule of what Python registers for its own dispatcher only.
+_PY_IMPL = "python-py-impl"
 #: Words for the rule of a ``dispatches`` edge, strongest first when a key has several.
 _HOW = {
     "yaml-dispatch": "kernel",
@@ -53,7 +55,7 @@ class _Edges(NamedTuple):
 
 
 def rows(store: Store, *, details: bool = True, sources: Container[str] = HOW) -> list[OperatorRow]:
-    """All operators of the index, by name; with ``details`` also what their kernel functions reach.
+    """All operators of the index, ATen's first, by name; with ``details`` also what their kernel functions reach.
 
     ``sources`` are the words of ``HOW`` that count: what is served otherwise is left out.
     """
@@ -72,7 +74,7 @@ def rows(store: Store, *, details: bool = True, sources: Container[str] = HOW) -
         row.meta = row.served["Meta"] or _fake(found.python.get(op_id, ()))
         if reach is not None:
             _fill(reach, row, found.dispatches.get(op_id, ()))
-    return sorted(made.values(), key=lambda row: row.name)
+    return sorted(made.values(), key=lambda row: (row.namespace != "aten", row.name))
 
 
 def _edges(store: Store) -> _Edges:
@@ -109,7 +111,9 @@ def _row(
     source = edges.generated.get(op.id)
     python = edges.python.get(op.id, ())
     through = ops[delegate].name if delegate in ops else ""
-    cells = _cells(edges.dispatches.get(op.id, ()), python, ends, through)
+    # An operator without a schema (``torch/_ops.py``, HigherOrderOperator) is dispatched by Python alone.
+    by_python = "(" not in str(attrs.get("schema") or "")
+    cells = _cells(edges.dispatches.get(op.id, ()), python, ends, through, "python" if by_python else "py_impl")
     _add_generated(cells, attrs.get("generated_keys") or {}, through)
     meta = metas.get(meta_function(str((attrs.get("group") or ("",))[0])))
     for cell in cells:
@@ -139,9 +143,9 @@ def _row(
 
 
 def _cells(
-    dispatches: Iterable[EdgeRow], python: Iterable[EdgeRow], ends: dict[int, Place], through: str
+    dispatches: Iterable[EdgeRow], python: Iterable[EdgeRow], ends: dict[int, Place], through: str, py_impl: str
 ) -> list[Cell]:
-    """One cell for each key and way of being served."""
+    """One cell for each key and way of being served; ``py_impl`` is the word for what ``py_impl`` registers."""
     found: dict[tuple[str, str], Cell] = {}
     for edge in dispatches:
         how = _HOW.get(edge.rule, "library")
@@ -155,10 +159,13 @@ def _cells(
             found[edge.key, how] = cell
         if edge.dst in ends:
             cell.functions.append(ends[edge.dst])
-    for edge in python:
+    for edge in sorted(python, key=lambda edge: edge.rule == _PY_IMPL):
         if keys.key_kind(edge.key) == "unknown":
             continue  # a table of Python's own, not the dispatcher's
-        cell = found.setdefault((edge.key, "python"), Cell(edge.key, "python", [], edge.file, edge.line))
+        how = py_impl if edge.rule == _PY_IMPL else "python"
+        if how == "py_impl" and (edge.key, "python") in found:
+            continue  # ``torch/_meta_registrations.py`` registers one function in both tables
+        cell = found.setdefault((edge.key, how), Cell(edge.key, how, [], edge.file, edge.line))
         if edge.dst in ends:
             cell.functions.append(ends[edge.dst])
     return list(found.values())
@@ -178,7 +185,7 @@ def _add_generated(cells: list[Cell], generated: dict[str, list[str]], through: 
 def _served(backend: str, op_id: int, made: dict[int, OperatorRow], edges: _Edges, above: tuple[int, ...]) -> str:
     """How a dense tensor of ``backend`` is served: a word of ``HOW``, or "" when a call would fail."""
     row = made[op_id]
-    by_key = {cell.key: cell for cell in row.cells if cell.how != "fallthrough"}
+    by_key = {cell.key: cell for cell in row.cells if cell.how not in SERVING_NOTHING}
     key = keys.kernel_key(backend, by_key)
     if not key:
         return ""
@@ -211,7 +218,10 @@ def _fill(reach: Reach, row: OperatorRow, dispatches: Iterable[EdgeRow]) -> None
         if edge.rule != "fallthrough":
             by_key.setdefault(edge.key, []).append(edge.dst)
     for cell in row.cells:
-        if cell.how in ("fallthrough", "python", "wrapper") or keys.key_kind(cell.key) not in ("backend", "composite"):
+        if cell.how in ("fallthrough", "python", "py_impl", "wrapper") or keys.key_kind(cell.key) not in (
+            "backend",
+            "composite",
+        ):
             continue
         cell.below = reach.of([i for i in by_key.get(cell.key, ()) if i in reach.nodes], device_of(cell.key))
 

@@ -47,8 +47,11 @@ HOW = {
     "generated": "a kernel that torchgen writes (ufunc loops, structured Meta)",
     "library": "a kernel that C++ registers (TORCH_LIBRARY_IMPL)",
     "python": "a kernel that Python registers",
+    "py_impl": "a kernel for the Python dispatcher only (py_impl), which no call from C++ meets",
     "fallthrough": "registered to be skipped",
 }
+#: Ways that serve no call of the dispatcher.
+SERVING_NOTHING = ("fallthrough", "py_impl")
 
 
 @dataclass(eq=False, repr=False)
@@ -115,7 +118,7 @@ class OperatorRow:
 
     def family(self, prefix: str) -> str:
         """The backends for which a family of keys (``Sparse``, ``Quantized``, …) has kernels, in order."""
-        keys = [cell.key for cell in self.cells if cell.key.startswith(prefix) and cell.how != "fallthrough"]
+        keys = [cell.key for cell in self.cells if cell.key.startswith(prefix) and cell.how not in SERVING_NOTHING]
         return " ".join(dict.fromkeys(key.removeprefix(prefix).removeprefix("Csr") for key in keys))
 
     def key_names(self) -> set[str]:

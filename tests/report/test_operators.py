@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from pytrace.errors import BadQuestion
@@ -10,6 +12,7 @@ from pytrace.report.filters import Filter, key_test
 from pytrace.report.rows import OperatorRow
 from pytrace.report.totals import totals
 from pytrace.store import Store
+from tests import graphs
 
 
 def row(store: Store, name: str) -> OperatorRow:
@@ -33,6 +36,32 @@ def row(store: Store, name: str) -> OperatorRow:
 )
 def test_served(mini: Store, name: str, served: dict[str, str]) -> None:
     assert row(mini, name).served == served
+
+
+@pytest.mark.parametrize(
+    ("op", "kernel", "how", "served"),
+    [
+        # Kernels of the Python dispatcher run only below it; C++ goes on to the composite kernel, or finds none.
+        ('f {"schema": "f(Tensor a) -> Tensor"}', "CompositeImplicitAutograd", "py_impl", "composite"),
+        ('f {"schema": "f(Tensor a) -> Tensor"}', "Autograd", "py_impl", ""),
+        # A HigherOrderOperator has no schema, and no other dispatcher.
+        ('f {"schema": "f"}', "Autograd", "python", "python"),
+    ],
+)
+def test_kernels_of_the_python_dispatcher(tmp_path: Path, op: str, kernel: str, how: str, served: str) -> None:
+    store = graphs.store(
+        tmp_path,
+        f"""
+        node op {op}
+        node function native_f a.cpp:1
+        node python torch.f f.py:1
+        edge f dispatches={kernel} native_f !yaml-dispatch
+        edge f registers_python=CompositeImplicitAutograd torch.f !python-py-impl
+        """,
+    )
+    (found,) = operators.rows(store)
+    assert [cell.how for cell in found.cells if cell.functions[0].name == "torch.f"] == [how]
+    assert found.served["CPU"] == served
 
 
 def test_what_a_kernel_function_reaches(mini: Store) -> None:
