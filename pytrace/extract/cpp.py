@@ -1,7 +1,7 @@
 """Facts of one C, C++, CUDA, HIP, Objective-C++ or Metal file.
 
 ``extract(source)`` parses the same-length-normalised bytes once with the CUDA grammar (which extends the C++ one) and
-reads what ``queries/cpp/structure.scm`` captures, in order of position. What comes out, all plain values:
+reads what ``queries/cpp/structure.scm`` finds, in order of position. What comes out, all plain values:
 
 functions   rows of ``Function``: every definition, in order of position
 calls       rows of ``Call``: what a function's body calls, launches, constructs or names; lambdas belong to the
@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from pytrace.extract import cbindings, cpp_alerts, macros, registrations
+from pytrace.extract import cbindings, cpp_alerts, cpp_events, macros, registrations
 from pytrace.extract.cpp_blank import blank_unread
 from pytrace.extract.cpp_bodies import Bodies, Body
 from pytrace.extract.cpp_guards import Directive, PreprocessorGuards, directives, includes
@@ -36,11 +36,10 @@ from pytrace.extract.cpp_heads import head_of, parameter_rows, plain_name, retur
 from pytrace.extract.cpp_scopes import NOWHERE, Scope, Scopes, template_head, usings
 from pytrace.extract.cpp_text import close_of
 from pytrace.extract.normalise import has_error_node, normalise_common, repair
-from pytrace.extract.queries import load
 from pytrace.model import Facts
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser, Query, Tree
+    from tree_sitter import Node, Parser, Tree
 
 VERSION = 2
 
@@ -98,16 +97,6 @@ def parser() -> Parser:
     return Parser(Language(tree_sitter_cuda.language()))
 
 
-@cache
-def _query() -> Query:
-    from tree_sitter import Query
-
-    language = parser().language
-    assert language is not None
-    query: Query = Query(language, load("cpp/structure"))
-    return query
-
-
 def extract(source: bytes) -> Facts:
     """Facts of the file with these bytes; see the module's docstring. Never raises for any input."""
     normal = normalise_common(source)
@@ -160,17 +149,17 @@ def structure(tree: Tree, clean: bytes, original: str, outer: Sequence[Mapping[s
     ``outer``: for each function of the text the type expressions of the names that it sees from outside (a macro's
     expansion sees the locals of the function that it stands in).
     """
-    from tree_sitter import QueryCursor
-
-    captures = QueryCursor(_query()).captures(tree.root_node)
     text = clean.decode("latin-1")
+    language = parser().language
+    assert language is not None
+    captures, events = cpp_events.find(tree.root_node, language, text, bool(outer))
     # Lines are those of the original: normalisation may move a newline by a few columns.
     line = _lines(original)
     lines_with_hash = directives(original)
     guards = PreprocessorGuards(original, lines_with_hash)
     scopes = Scopes(text, captures)
-    functions, bodies = _functions(text, original, captures.get("function", ()), scopes, guards, line)
-    read = Bodies(text, captures, bodies, outer, guards, scopes, line)
+    functions, bodies = _functions(text, original, captures["function"], scopes, guards, line)
+    read = Bodies(text, captures, events, bodies, outer, guards, scopes, line)
     facts: Facts = {
         "functions": functions,
         "classes": [(*row[:2], line(row[2]), line(row[3]), *row[4:]) for row in scopes.classes],
@@ -216,7 +205,7 @@ def _functions(
     bodies: list[Body] = []
     stack: list[Scope] = []
     at = 0
-    for start, end, _, node in sorted((n.start_byte, n.end_byte, i, n) for i, n in enumerate(nodes)):
+    for start, end, _, node in sorted([(n.start_byte, n.end_byte, i, n) for i, n in enumerate(nodes)]):
         while at < len(scopes.rows) and scopes.rows[at].start <= start:
             while stack and stack[-1].end <= scopes.rows[at].start:
                 stack.pop()

@@ -20,7 +20,18 @@ from pytrace.extract.cpp_callee import (
     METHOD,
     QUIET,
     STD,
-    callee_of,
+    Callee,
+)
+from pytrace.extract.cpp_events import (
+    ASSIGNMENT,
+    BINARY,
+    CALL,
+    CONSTRUCTED,
+    DECLARATION,
+    LAMBDA,
+    RANGE_FOR,
+    UNARY,
+    Event,
 )
 from pytrace.extract.cpp_guards import PreprocessorGuards, regions
 from pytrace.extract.cpp_heads import Parameter, parameter_rows
@@ -66,23 +77,6 @@ _SIMPLE_OPERATION = re.compile(r"([A-Za-z_]\w*|\d[\w.]*)\s*[-+*/%<>=!&|^]{1,2}\s
 _BINARY_MARKS = frozenset(["+", "-", "*", "/", "%", "==", "!=", "<", ">", "<=", ">=", "&", "|", "^"])
 _ASSIGN_MARKS = frozenset(["+=", "-=", "*=", "/=", "&=", "|=", "^="])
 
-#: What an event is; of two at one place the smaller goes first.
-_DECLARATION, _LAMBDA, _RANGE_FOR, _CALLEE, _CONSTRUCTED, _BINARY, _ASSIGNMENT, _SUBSCRIPT, _UNARY = range(9)
-_EVENTS = (
-    "declaration",
-    "lambda_head",
-    "range_for",
-    "callee",
-    "constructed",
-    "binary",
-    "assignment",
-    "subscript",
-    "unary",
-)
-#: Those that matter only where there are Tensors, and what a file that has any holds.
-_OPERATORS = _EVENTS[_BINARY:]
-_TENSOR_WORDS = re.compile(r"Tensor|[Vv]ariable|at::")
-
 #: function, kind, name, line, guard, type expressions of the arguments, receiver, template arguments, raw arguments
 CallRow = tuple[int, str, str, int, str, tuple[str, ...], str, str, str]
 Environment = dict[str, str]
@@ -106,6 +100,7 @@ class Bodies:
         self,
         text: str,
         captures: Mapping[str, Sequence[Node]],
+        events: Sequence[Event],
         bodies: Sequence[Body],
         outer: Sequence[Mapping[str, str]],
         guards: PreprocessorGuards,
@@ -120,29 +115,18 @@ class Bodies:
         self.prototypes: list[tuple[str, str, tuple[Parameter, ...]]] = []
         self.environments: dict[int, Environment] = {}
         self._strings: dict[str, str] = {}
-        #: argument lists by their starts; the ends of <<<…>>> by theirs
-        self._arguments = {n.start_byte: n for n in captures.get("arguments", ())}
-        self._launches = {n.start_byte: n.end_byte for n in captures.get("launch", ())}
+        self._given: Node | None = None  #: the argument list of the call that is being read
         self._owner = 0
         self._guard = ""
         self._env: Environment = {}
-        self._read(captures, guards)
+        self._read(captures, events, guards)
 
     # -- the way through the events -----------------------------------------------------------------------------
 
-    def _events(self, captures: Mapping[str, Sequence[Node]]) -> list[tuple[int, int, int, int, Node]]:
-        """(start, what, end, number, node), in order of position; the number keeps nodes from being compared."""
-        events: list[tuple[int, int, int, int, Node]] = []
-        tensors = bool(self.outer) or _TENSOR_WORDS.search(self.text) is not None
-        for what, name in enumerate(_EVENTS):
-            nodes = captures.get(name)
-            if nodes and (tensors or name not in _OPERATORS):
-                events += [(n.start_byte, what, n.end_byte, i, n) for i, n in enumerate(nodes)]
-        events.sort()
-        return events
-
-    def _read(self, captures: Mapping[str, Sequence[Node]], preprocessor: PreprocessorGuards) -> None:
-        bodies, events = self.bodies, self._events(captures)
+    def _read(
+        self, captures: Mapping[str, Sequence[Node]], events: Sequence[Event], preprocessor: PreprocessorGuards
+    ) -> None:
+        bodies = self.bodies
         ahead = _Regions(regions(self.text, captures) if bodies and events else [])
         starts, conditions = [*preprocessor.starts, len(self.text) + 1], preprocessor.guards
         environments: dict[int, Environment] = {}
@@ -150,7 +134,7 @@ class Bodies:
         next_function, end_of_function, body_at = 0, -1, 0
         next_start = bodies[0].start if bodies else len(self.text) + 1
         condition_at, condition, changed = 0, "", True
-        for start, what, end, _, node in events:
+        for start, what, end, _, node, callee in events:
             if start >= next_start or start >= end_of_function:
                 next_function = self._enter(stack, next_function, start)
                 next_start = bodies[next_function].start if next_function < len(bodies) else len(self.text) + 1
@@ -161,10 +145,10 @@ class Bodies:
                     end_of_function = function.end if function.is_host else -1
                     body_at = function.body
             if not stack:
-                if what == _DECLARATION:
+                if what == DECLARATION:
                     self._outside(node, start, end)
                 continue
-            if end_of_function < 0 or (start < body_at and what != _CALLEE):
+            if end_of_function < 0 or (start < body_at and what != CALL):
                 continue
             if starts[condition_at + 1] <= start:
                 while starts[condition_at + 1] <= start:
@@ -179,17 +163,17 @@ class Bodies:
             if changed or start >= ahead.next_change:
                 self._guard = self._shared(_joined(condition, function.guard, ahead.at(start, function.start)))
                 changed = False
-            if what == _CALLEE:
-                self._call(start, end)
-            elif what == _DECLARATION:
+            if what == CALL:
+                self._call(start, end, node, callee)
+            elif what == DECLARATION:
                 self._declaration(node, start, end)
-            elif what <= _ASSIGNMENT and what >= _BINARY:
+            elif what <= ASSIGNMENT and what >= BINARY:
                 self._operation(what, node, start, end)
-            elif what == _LAMBDA:
+            elif what == LAMBDA:
                 self._lambda(start, end)
-            elif what == _RANGE_FOR:
+            elif what == RANGE_FOR:
                 self._range_for(node)
-            elif what == _CONSTRUCTED:
+            elif what == CONSTRUCTED:
                 self._constructed(start, end)
             else:
                 self._prefix(what, start, end)
@@ -237,23 +221,17 @@ class Bodies:
 
     # -- calls ----------------------------------------------------------------------------------------------------
 
-    def _call(self, start: int, end: int) -> None:
+    def _call(self, start: int, end: int, arguments: Node, callee: Callee) -> None:
         text = self.text
-        after = end
-        arguments = self._arguments.get(end)
-        if arguments is None:
-            after, launch = self._behind(end)
-            arguments = self._arguments.get(after)
-            if arguments is None:
-                return
-            if launch:
-                self._launch(text[start:end], start)
-                return
-        callee = callee_of(text[start:end])
+        self._given = arguments
+        opening = arguments.start_byte
+        if opening != end and "<<<" in text[end:opening]:
+            self._launch(text[start:end], start)
+            return
         how, name, templates = callee[:3]
         if how == QUIET:
             return
-        a_start, a_end = after + 1, arguments.end_byte - 1
+        a_start, a_end = opening + 1, arguments.end_byte - 1
         env = self._env
         if how == METHOD:
             kinds = self._kinds(a_start, a_end)
@@ -298,18 +276,6 @@ class Bodies:
             label, types = cpp_dtypes.dispatch(name, parts)
             if label or types:
                 self.dtypes.append((self._owner, name, label, types, self.line(start)))
-
-    def _behind(self, offset: int) -> tuple[int, bool]:
-        """Where the arguments of a callee that ends at ``offset`` begin, and whether ``<<<…>>>`` stands between."""
-        text = self.text
-        while text[offset : offset + 1].isspace():
-            offset += 1
-        end = self._launches.get(offset)
-        if end is None:
-            return offset, False
-        while text[end : end + 1].isspace():
-            end += 1
-        return end, True
 
     def _constructed(self, start: int, end: int) -> None:
         """``Foo<T>{…}``."""
@@ -357,7 +323,8 @@ class Bodies:
 
     def _parts(self, start: int, end: int) -> list[str]:
         """The arguments in ``text[start:end]``. Long ones hold lambdas, whose ends the tree knows."""
-        node = self._arguments[start - 1]
+        node = self._given
+        assert node is not None
         if end - start < _LONG or node.has_error:
             return parts_of(self.text[start:end])
         text = self.text
@@ -511,7 +478,7 @@ class Bodies:
             return
         mark_start, mark_end = mark_node.start_byte, mark_node.end_byte
         mark = text[mark_start:mark_end]
-        if mark not in (_BINARY_MARKS if what == _BINARY else _ASSIGN_MARKS):
+        if mark not in (_BINARY_MARKS if what == BINARY else _ASSIGN_MARKS):
             return
         left_text, right_text = text[start:mark_start].strip(), text[mark_end:end].strip()
         if len(left_text) > 300 or len(right_text) > 300:
@@ -526,7 +493,7 @@ class Bodies:
         if end - start > 300:
             return
         text, env = self.text[start:end], self._env
-        if what == _UNARY:
+        if what == UNARY:
             kind = type_of(text[1:], env)
             if may_be_tensor(kind):
                 self._add("m", f"operator{text[0]}", start, (), self._shared(kind))

@@ -21,7 +21,7 @@ _T = TypeVar("_T")
 class Kept(dict[str, _T]):
     """What was found out about texts and depends on nothing else, kept per process, in bounded memory."""
 
-    _MOST = 40_000
+    _MOST = 100_000
     _LONGEST = 200
 
     def keep(self, text: str, found: _T) -> _T:

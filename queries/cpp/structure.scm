@@ -1,4 +1,5 @@
-; What extract/cpp.py reads from one C++/CUDA file in one pass. A capture's name says what is done with it.
+; What extract/cpp_events.py reads from one C++/CUDA file in one walk. The (last) capture's name of a pattern says what
+; is done with it. Most of the time goes into the walk itself: a pattern that begins with a named node costs little.
 
 ; scopes: namespaces and classes, to qualify what stands in them
 (namespace_definition) @namespace
@@ -8,10 +9,8 @@
 ; function definitions, methods, operator() and macro-headed ones (TORCH_IMPL_FUNC(x)(...) {...})
 (function_definition body: (compound_statement)) @function
 
-; every call, and the <<<...>>> of a launch
-(call_expression function: (_) @callee)
-(call_expression arguments: (argument_list) @arguments)
-(kernel_call_syntax) @launch
+; every call; between the two of a launch stands <<<...>>>
+(call_expression function: (_) @callee arguments: (argument_list) @arguments)
 
 ; what gives a local name its type
 (declaration) @declaration
@@ -29,7 +28,7 @@
 
 ; operators that may be Tensor operators
 (binary_expression) @binary
-(assignment_expression) @assignment
+(assignment_expression operator: ["+=" "-=" "*=" "/=" "&=" "|=" "^="]) @assignment
 
 ; aliases and visibility
 (using_declaration) @using
