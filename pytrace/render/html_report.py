@@ -25,7 +25,7 @@ def report(found: OperatorReport) -> str:
         "<h1>How each backend implements the operators</h1>",
         f'<p class="stamp">{text(str(found.stamp))} · {text(question)}</p>',
         '<div class="tools" role="toolbar" aria-label="Filters">',
-        '<input id="search" type="search" placeholder="Filter by name ( / )" aria-label="Filter by name">',
+        '<input id="search" type="search" placeholder="Name or tag ( / )" aria-label="Filter by name or tag">',
         *_filters(found),
         '<button id="theme" type="button">Light or dark</button>',
         '<span id="count" role="status"></span>',
@@ -71,7 +71,8 @@ def _data(found: OperatorReport, heads: list[str]) -> dict[str, Any]:
         cells = [_served(row, backend) for backend in found.backends]
         cells += [row.family(prefix) for prefix in FAMILIES.values()]
         cells += [backward_word(row), row.batching]
-        cells += [row.decomposition[0].name if row.decomposition else "", ", ".join(row.tags)]
+        made = row.decomposition[0].name.rpartition(".")[2] if row.decomposition else ""
+        cells += [made, ", ".join(row.tags)]
         rows.append([row.name, f"{row.file}:{row.line}" if row.file else "", *map(number, cells)])
     probe = permalink(found.stamp, "x")
     return {

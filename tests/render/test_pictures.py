@@ -282,6 +282,7 @@ def test_the_table_sorts_and_filters(table: Callable[[], str], tmp_path: Path) -
       const names = () => [...document.querySelectorAll("tbody tr[data-row] th")].map((th) => th.textContent);
       const out = [document.getElementById("count").textContent, names()[0]];
       document.querySelector("thead button").click();
+      document.querySelector("thead button").click();
       out.push(names()[0]);
       const search = document.getElementById("search");
       search.value = "cumsum out";
@@ -311,6 +312,24 @@ def test_thousands_of_rows_open_in_a_second(mini: Store, tmp_path: Path) -> None
     assert console == "" and ready is not None
     assert int(ready[1]) < 1000
     assert dom.count("<tr data-row") < 200
+
+
+@in_browser
+def test_arrow_keys_walk_through_the_whole_table(mini: Store, tmp_path: Path) -> None:
+    """Rows are drawn as they come into sight; the focus must go over the edge of what was drawn first."""
+    found = operators.report(mini, Filter())
+    found.rows = [row for _ in range(20) for row in found.rows]
+    script = """
+      document.querySelector("tbody tr[data-row]").focus();
+      const walk = (left) => {
+        if (left === 0) { document.documentElement.dataset.result = document.activeElement.dataset.row; return; }
+        document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowDown", bubbles: true }));
+        setTimeout(() => walk(left - 1), 5);
+      };
+      walk(150);
+    """
+    dom, console = browse(tmp_path, html_report.report(found), script)
+    assert (result(dom), console) == ("150", "")
 
 
 @in_browser

@@ -8,8 +8,8 @@
   const search = document.getElementById("search");
   const count = document.getElementById("count");
   const filters = [...document.querySelectorAll("select")];
-  const texts = rows.map((row) => row[0].toLowerCase());
-  let order = rows.map((_, number) => number), sorted = { column: 0, up: true };
+  const texts = rows.map((row) => `${row[0]} ${words[row[heads.length]]}`.toLowerCase());
+  let order = rows.map((_, number) => number), sorted = { column: -1, up: true };
 
   const word = (row, column) => (column === 0 ? row[0] : words[row[column + 1]]);
   const link = (place) => (base && place ? `${base}${place.replace(/:(\d+)$/, "#L$1")}` : "");
@@ -56,7 +56,10 @@
     part.append(spacer(from * ROW));
     for (let place = from; place < to; place += 1) part.append(line(order[place]));
     part.append(spacer((order.length - to) * ROW));
+    // The row that has the focus keeps it, or arrow keys would end at the first row that is drawn anew.
+    const focused = body.contains(document.activeElement) ? document.activeElement.closest("tr").dataset.row : "";
     body.replaceChildren(part);
+    if (focused) body.querySelector(`tr[data-row="${focused}"]`)?.focus({ preventScroll: true });
     count.textContent = `${order.length.toLocaleString("en")} of ${rows.length.toLocaleString("en")}`;
   };
 
@@ -77,7 +80,7 @@
   const arrange = () => {
     const { column, up } = sorted;
     const sign = up ? 1 : -1;
-    order.sort((a, b) => {
+    if (column >= 0) order.sort((a, b) => {
       const one = word(rows[a], column), two = word(rows[b], column);
       return (one < two ? -1 : one > two ? 1 : 0) * sign || a - b;
     });
@@ -123,6 +126,7 @@
     close.addEventListener("click", () => dialog.close());
     dialog.showModal();
   };
+  dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
   body.addEventListener("click", (event) => {
     const made = event.target.closest("tr[data-row]");
     if (made) show(Number(made.dataset.row));
@@ -131,8 +135,13 @@
     const made = event.target.closest("tr[data-row]");
     if (!made) return;
     if (event.key === "Enter") { show(Number(made.dataset.row)); event.preventDefault(); }
-    const next = event.key === "ArrowDown" ? made.nextElementSibling : event.key === "ArrowUp" ? made.previousElementSibling : null;
-    if (next && next.dataset.row) { next.focus(); event.preventDefault(); }
+    const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+    const place = order.indexOf(Number(made.dataset.row)) + step;
+    if (!step || place < 0 || place >= order.length) return;
+    event.preventDefault();
+    const drawn = () => body.querySelector(`tr[data-row="${order[place]}"]`);
+    if (!drawn()) { scroll.scrollTop = place * ROW - scroll.clientHeight / 2; draw(true); }
+    drawn()?.focus();
   });
   addEventListener("keydown", (event) => {
     if (event.key === "/" && event.target !== search && !dialog.open) { event.preventDefault(); search.focus(); }
