@@ -26,9 +26,11 @@ from pytrace.link.context import Context
 from pytrace.link.cpp_scope import Types
 from pytrace.link.cpp_types import TENSOR_METHODS, kind_of
 from pytrace.link.functions import FunctionTable, Symbol
+from pytrace.link.functors import Functors, Use
+from pytrace.link.functors import add as add_functors
 from pytrace.link.libraries import entry_point, vendor_of
 from pytrace.link.operator_calls import DIRECT, OPERATOR_NAMESPACES, OperatorCalls
-from pytrace.link.overloads import IMPOSSIBLE, KNOWN, rank
+from pytrace.link.overloads import IMPOSSIBLE, rank
 from pytrace.link.resolved import CallRow, Packed, Resolved, Row
 from pytrace.link.templates import Deferred, Site, Templates, parameter_names
 from pytrace.model import EdgeKind, Facts, NodeKind
@@ -54,6 +56,7 @@ class Resolver:
         }
         self.chooser = OperatorCalls(ctx.operators)
         self.templates = Templates()
+        self.functors = Functors(ctx.functions, self.types)
         self.virtual: list[tuple[str, Row]] = []
 
     def note_aliases(self, path: str, rows: Iterable[tuple[str, str, str, str, int]]) -> None:
@@ -81,7 +84,6 @@ class Resolver:
         self.rows: list[Row] = []
         self.lost: list[tuple[str, str, int, str]] = []
         self.library_calls: list[tuple[int, str, int, str, str]] = []
-        self.functors: list[tuple[Symbol, str, str, int, str, CallRow]] = []
         handlers = {
             "f": self._call,
             "m": self._method,
@@ -110,13 +112,7 @@ class Resolver:
     def pack(self, resolved: Resolved) -> Packed:
         """What the last ``resolve`` found, as plain values; what it noted of templates is taken out of here."""
         rows, lost, libraries = resolved
-        # A functor that is made inside another's arguments has no launcher of its own to be told with.
-        given = {(s.id, name) for s, name, _, _, launcher, _ in self.functors if launcher}
-        functors = [
-            (s.id, name, *where, launcher, call[3], call[4])
-            for s, name, *where, launcher, call in self.functors
-            if launcher or (s.id, name) not in given
-        ]
+        functors = [tuple(use) for use in self.functors.drain()]
         virtual = [tuple(row) for _, row in self.virtual]
         self.virtual.clear()
         return [tuple(row) for row in rows], lost, libraries, functors, virtual, self.templates.drain()
@@ -124,11 +120,7 @@ class Resolver:
     def unpack(self, ctx: Context, path: str, packed: Packed) -> Resolved:
         """The inverse of ``pack``, in the process that links: functors enter the graph, templates are noted here."""
         rows, lost, libraries, functors, virtual, templates = packed
-        for src, name, file, line, launcher, at, guard in functors:
-            node = ctx.graph.shared(NodeKind.FUNCTOR, name, file, line, owner=file)
-            ctx.graph.edge(
-                src, node, EdgeKind.INSTANTIATES, launcher, rule="functor", file=path, line=at, guard=guard, owner=path
-            )
+        add_functors(ctx, path, [Use(*row) for row in functors])
         self.virtual += [(path, Row(*row)) for row in virtual]
         self.templates.absorb(templates, self.functions.by_id)
         return rows, lost, libraries
@@ -153,34 +145,10 @@ class Resolver:
         found = list(symbols)
         for symbol in found:
             if symbol.templates:
-                self._functors(symbol, call)
+                self.functors.given(self.symbol, symbol, call, self.path)
                 self.templates.add_function(symbol, Site(self.symbol, call[7], call[5], call[3]))
             kernel = symbol.kind == "kernel"
             self._edge(symbol.id, EdgeKind.LAUNCHES if kernel else EdgeKind.CALLS, rule, call, len(found))
-
-    def _functors(self, launcher: Symbol, call: CallRow) -> None:
-        """``gpu_kernel(iter, Functor())``: what a generic launcher is instantiated with, as a node of its own.
-
-        A launcher is a function template with a parameter whose type is a template parameter; a functor is an object of
-        a class with ``operator()``, or a lambda, which is named after the function around it and its line.
-        """
-        names = parameter_names(launcher.templates)
-        arguments = call[5]
-        for (text, _name, _default), expression in zip(launcher.parameters, arguments):
-            if kind_of(text) not in names:
-                continue
-            if expression == "Tlambda":
-                self.functors.append(
-                    (self.symbol, f"{self.symbol.name}::{{lambda:{call[3]}}}", self.path, call[3], launcher.bare, call)
-                )
-                continue
-            kind = self.types.kind(expression, self.symbol.scope, self.path)
-            if not kind or " " in kind or kind in KNOWN:
-                continue
-            for owner in self.functions.class_names(kind, self.symbol.scope, self.path):
-                info = self.functions.classes[owner][0]
-                if self.functions.methods(owner, "operator()", self.path):
-                    self.functors.append((self.symbol, owner, info.file, info.line, launcher.bare, call))
 
     def _to_operators(self, names: Sequence[str], rule: str, call: CallRow) -> None:
         for name in names:
@@ -394,8 +362,7 @@ class Resolver:
             invoked = self.functions.methods(owner, "operator()", self.path)
             if invoked:
                 if any(s.kind == "device" for s in invoked):
-                    info = self.functions.classes[owner][0]
-                    self.functors.append((self.symbol, owner, info.file, info.line, "", call))
+                    self.functors.made(self.symbol, owner, call)
                 self._to_symbols([s for s in invoked if s.kind != "device"], "construct", call)
 
     def _given_to_bases(self, owner: str, call: CallRow) -> None:
