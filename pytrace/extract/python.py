@@ -34,7 +34,7 @@ from operator import attrgetter
 from tree_sitter import Node, Parser, Query, QueryCursor
 
 from pytrace.extract import python_registrations, python_tests
-from pytrace.extract.python_blank import blank_bodies
+from pytrace.extract.python_cut import Excerpt, cut_bodies, whole
 from pytrace.extract.python_reader import Reader
 from pytrace.extract.python_values import language
 from pytrace.extract.queries import load
@@ -60,10 +60,11 @@ def extract(source: bytes) -> Facts:
 def read(source: bytes, *, outline: bool) -> Facts:
     """The facts of a file; with ``outline`` without ``uses`` and ``guards``: no function's body is read."""
     parser, query = _tools()
-    bodies = not outline or python_registrations.may_register(source)
-    tree = parser.parse(source if bodies else blank_bodies(source))
-    reader = Reader(source, outline=outline)
-    reader.names.update(_module_names(source, tree.root_node))
+    excerpt = cut_bodies(source) if outline else whole(source)
+    text = excerpt.text
+    tree = parser.parse(text)
+    reader = Reader(text, outline=outline)
+    reader.names.update(_module_names(text, tree.root_node))
     errors: list[Node] = []
     if outline:
         reader.sweep(list(_outline(tree.root_node)))
@@ -79,13 +80,36 @@ def read(source: bytes, *, outline: bool) -> Facts:
     if not lines and tree.root_node.has_error:
         lines = [1]
     facts = _facts(reader)
-    registrations = python_registrations.extract(tree, source)
+    if outline:
+        _renumber(facts, excerpt)
+    registrations = python_registrations.extract(tree, source, excerpt)
     diagnostics = registrations.pop("diagnostics", [])
     facts.update(registrations)
     facts.update(python_tests.extract(source))
-    facts["shards"] = [(source.count(b"\n", 0, found.start()) + 1, int(found[1])) for found in _SHARDS.finditer(source)]
+    facts["shards"] = _shards(source)
     facts["diagnostics"] = _diagnostics(source, lines) + diagnostics
     return facts
+
+
+def _shards(source: bytes) -> list[tuple[int, int]]:
+    if b"num_shards=" not in source:
+        return []
+    return [(source.count(b"\n", 0, found.start()) + 1, int(found[1])) for found in _SHARDS.finditer(source)]
+
+
+#: Facts that hold a line, and where in their rows it stands.
+_LINES = {"imports": 2, "stars": 1, "aliases": 1, "strings": 1, "spreads": 1, "calls": 0}
+
+
+def _renumber(facts: Facts, excerpt: Excerpt) -> None:
+    """Give the facts of an excerpt the lines of the source."""
+    line = excerpt.line
+    facts["definitions"] = [(q, k, line(a), line(b), *more) for q, k, a, b, *more in facts["definitions"]]
+    for name, at in _LINES.items():
+        facts[name] = [(*row[:at], line(row[at]), *row[at + 1 :]) for row in facts[name]]
+    facts["uses"] = {
+        qual: [(line(at), symbol, guard) for at, symbol, guard in rows] for qual, rows in facts["uses"].items()
+    }
 
 
 #: Statements that an outline reads.

@@ -25,6 +25,7 @@ from pytrace.extract import python_tests
         ("ModuleInfo(module_cls=torch.nn.GRU)", [("ModuleInfo", "torch.nn.GRU", 1, {})]),
         ("class OpInfo(Base): pass", []),
         ("DecorateInfo(x)", []),
+        ('DeviceInfo("c")\nMyModuleInfo(d)', []),  # other classes
         ("OpInfo(name)", []),  # computed
     ],
 )  # fmt: skip
