@@ -41,6 +41,10 @@ class NodeKind:
     LABEL = "label"  #: the name an ``AT_DISPATCH_*`` gives: ``"…" not implemented for 'Half'``
 
 
+#: The key of an edge to a stub that a function is given by its callers (``EdgeKind.USES_STUB``).
+GIVEN = "given"
+
+
 class EdgeKind:
     """Kinds of edges: source kind -> destination kind, and what ``key`` holds."""
 
@@ -57,7 +61,9 @@ class EdgeKind:
     #: ``structured-delegate``): the out= op may have more keys, which a delegating op does not inherit.
     DELEGATES = "structured_delegate"
     REGISTERS = "registers"  #: stub -> function; key = CPU | CUDA | MPS | AVX2 | …
-    USES_STUB = "uses_stub"  #: function -> stub
+    #: function -> stub; key = ``given`` when the stub is a parameter, one of N: who hands it over has an edge of its
+    #: own, and a walk that follows this edge as well leaves what its start can reach
+    USES_STUB = "uses_stub"
     LAUNCHES = "launches"  #: function -> cuda_kernel
     INSTANTIATES = "instantiates"  #: function -> functor; key = the generic launcher
     CALLS_LIBRARY = "calls_library"  #: function -> library

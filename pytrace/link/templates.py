@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pytrace.extract.cpp_text import split_top, template_arguments, without_templates
 from pytrace.link.cpp_types import kind_of
 from pytrace.link.resolved import Row
-from pytrace.model import EdgeKind
+from pytrace.model import GIVEN, EdgeKind
 
 if TYPE_CHECKING:
     from pytrace.link.calls import Resolver
@@ -138,10 +138,10 @@ class Templates:
                     if target[0] != call.symbol.id:
                         targets.setdefault(target, []).append(bound)
             for (node_id, kind), sites in targets.items():
-                from_template = kind if kind == EdgeKind.USES_STUB else EdgeKind.MAY_CALL
-                row = Row(
-                    call.symbol.id, node_id, from_template, "", "template-argument", call.line, call.guard, len(targets)
-                )
+                stub = kind == EdgeKind.USES_STUB
+                key = GIVEN if stub and len(targets) > 1 else ""
+                may = kind if stub else EdgeKind.MAY_CALL
+                row = Row(call.symbol.id, node_id, may, key, "template-argument", call.line, call.guard, len(targets))
                 out.setdefault((row.src, row.dst, row.kind, row.line), (call.symbol.file, row))
                 for bound in sites:
                     if bound.site.id != node_id:

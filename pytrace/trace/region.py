@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from pytrace.model import Edge, EdgeKind, Node, NodeKind
+from pytrace.model import GIVEN, Edge, EdgeKind, Node, NodeKind
 from pytrace.store import Store
 from pytrace.trace import lookup
 from pytrace.trace.noise import INFRASTRUCTURE, is_launcher, is_library_plumbing, is_plumbing, is_question
@@ -60,6 +60,8 @@ class Region:
             for edge in edges:
                 if edge.kind == EdgeKind.INSTANTIATES and not is_launcher(edge.key):
                     continue  # a lambda given to something that merely runs it
+                if edge.kind == EdgeKind.USES_STUB and edge.key == GIVEN:
+                    continue  # its caller has the edge to the stub that it gives
                 self.out[edge.src].append(edge)
                 if edge.dst not in self.out and edge.dst in self.nodes and opens(self.nodes[edge.dst]):
                     following[edge.dst] = None
