@@ -20,33 +20,14 @@ import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pytrace.model import Edge, EdgeKind, NodeKind
 from pytrace.store import Store
-
-Row = tuple[str, ...]
+from tests.real.bindings_metric import Row, Score
 
 #: What counts as a dispatcher registration among the edges of Python.
 WHAT = {"python-library-impl": "impl", "python-py-impl": "py_impl"}
-
-
-class Score(NamedTuple):
-    """Truths found and missed, claims that the truth does not confirm."""
-
-    found: list[Row]
-    missing: list[Row]
-    unproven: list[Row]
-
-    @property
-    def recall(self) -> float:
-        """Of what the program does, how much the index has."""
-        return len(self.found) / max(1, len(self.found) + len(self.missing))
-
-    @property
-    def precision(self) -> float:
-        """Of what the index claims, how much the program confirms."""
-        return len(self.found) / max(1, len(self.found) + len(self.unproven))
 
 
 def load(folder: Path, name: str) -> dict[str, Any]:
