@@ -34,7 +34,7 @@ from operator import attrgetter
 from tree_sitter import Node, Parser, Query, QueryCursor
 
 from pytrace.extract import python_registrations, python_tests
-from pytrace.extract.python_cut import Excerpt, cut_bodies, whole
+from pytrace.extract.python_cut import Excerpt, cut_bodies, cut_numbers
 from pytrace.extract.python_reader import Reader
 from pytrace.extract.python_values import language
 from pytrace.extract.queries import load
@@ -60,7 +60,7 @@ def extract(source: bytes) -> Facts:
 def read(source: bytes, *, outline: bool) -> Facts:
     """The facts of a file; with ``outline`` without ``uses`` and ``guards``: no function's body is read."""
     parser, query = _tools()
-    excerpt = cut_bodies(source) if outline else whole(source)
+    excerpt = cut_bodies(source) if outline else cut_numbers(source)
     text = excerpt.text
     tree = parser.parse(text)
     reader = Reader(text, outline=outline)
@@ -76,11 +76,11 @@ def read(source: bytes, *, outline: bool) -> Facts:
         events.sort(key=attrgetter("start_byte"))
         reader.sweep(events)
         errors = captures.get("error", [])
-    lines = [node.start_point[0] + 1 for node in errors]
+    lines = [excerpt.line(node.start_point[0] + 1) for node in errors]
     if not lines and tree.root_node.has_error:
         lines = [1]
     facts = _facts(reader)
-    if outline:
+    if not excerpt.is_whole:
         _renumber(facts, excerpt)
     registrations = python_registrations.extract(tree, source, excerpt)
     diagnostics = registrations.pop("diagnostics", [])

@@ -1,4 +1,4 @@
-"""Cutting the bodies of functions, and parameters that say nothing, out of Python source of which the outline is read.
+"""Cutting what is not read out of Python source: of an outline the bodies of functions, and tables of numbers.
 
 A parse goes by the token, and pays for each space as well: what is not read is left out, not blanked. A body is cut
 when its lines tell by themselves where it ends; ``0`` stands for it. An ``Excerpt`` knows where its parts come from.
@@ -35,6 +35,7 @@ class Excerpt:
     def __init__(self, text: bytes, offsets: list[tuple[int, int]], lines: list[tuple[int, int]]) -> None:
         self.text = text
         self._starts, self._sources = [a for a, _ in offsets], [b for _, b in offsets]
+        self.is_whole = len(offsets) == 1
         self._first, self._numbers = [a for a, _ in lines], [b for _, b in lines]
 
     def offset(self, at: int) -> int:
@@ -88,6 +89,35 @@ def cut_bodies(source: bytes) -> Excerpt:
             done = after = start + len(text)
             offsets.append((length, done))
         found = _HEAD.search(source, after)
+    return Excerpt(b"".join((*parts, source[done:])), offsets, lines)
+
+
+#: Rows of a table of numbers, each on lines of its own.
+_NUMBERS = re.compile(rb"(?:\n[ \t]*[\d(\[](?:[\d,.:()\[\] eE+-]|True|False|None)*,[ \t]*){8,}(?=\n)")
+_DIGITS = b"0123456789"
+#: The share of digits in a file that holds such a table.
+_SHARE = 0.2
+
+
+def cut_numbers(source: bytes) -> Excerpt:
+    """``source`` without its tables of numbers, if it is full of them (tuned parameters of kernels)."""
+    if len(source.translate(None, _DIGITS)) > len(source) * (1 - _SHARE):
+        return whole(source)
+    parts: list[bytes] = []
+    offsets, lines = [(0, 0)], [(1, 1)]
+    done = length = 0
+    number, line = 1, 1
+    for found in _NUMBERS.finditer(source):
+        if not _is_plain(found[0]):
+            continue
+        kept = source[done : found.start()]
+        parts.append(kept)
+        length += len(kept)
+        line += kept.count(b"\n")
+        number += kept.count(b"\n") + found[0].count(b"\n")
+        done = found.end()
+        offsets.append((length, done))
+        lines.append((line + 1, number + 1))
     return Excerpt(b"".join((*parts, source[done:])), offsets, lines)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from tree_sitter import Node
 
@@ -13,6 +14,27 @@ from pytrace.extract.python_values import DOTTED, Scope, Values
 #: Parameters without brackets, strings and comments: commas separate them.
 _PLAIN_PARAMETERS = re.compile(r"\([^\[\](){}#\"'\\]*\)")
 _TYPE_COMMENT = re.compile(r"# type: \((.*)\) *-> *(.*)")
+
+
+#: A parameter: its name, its annotation, whether it takes several, its default if that is a dotted name.
+_Parameter = tuple[str, str, bool, str]
+
+
+def _parameter(text: str) -> _Parameter | None:
+    """What the text of a parameter says; None for ``*`` and ``/``."""
+    head, _, default = text.partition("=")
+    name, _, declared = head.partition(":")
+    name = name.strip()
+    bare = name.lstrip("*")
+    if not bare or name == "/":
+        return None
+    default = default.strip() if "." in default else ""
+    return bare, declared, bare != name, default if DOTTED.fullmatch(default) else ""
+
+
+@lru_cache(maxsize=5_000)
+def _plain_parameters(text: str) -> list[_Parameter]:
+    return [row for part in text[1:-1].split(",") if (row := _parameter(part)) is not None]
 
 
 class Definitions(Values):
@@ -29,6 +51,7 @@ class Definitions(Values):
         self.strings: list[tuple[str, int, list[str]]] = []
         self.spreads: list[tuple[str, int, list[str]]] = []
         self.functions: list[tuple[str, Scope]] = []
+        self._typed = b"# type: (" in source
         self._decorating: list[str] = []
         self._skip = 0  #: what starts before this offset was read with what encloses it
 
@@ -92,11 +115,12 @@ class Definitions(Values):
                 kind = _method_kind(decorators)
                 outer.env[name] = "." + name  # for ``__rtruediv__ = __rdiv__`` in the class body
             self._parameters(scope, parameters, _FIRST_PARAMETER.get(kind, ""))
-            self._type_comment(scope, parameters.end_byte, body.start_byte)
+            if self._typed:
+                self._type_comment(scope, parameters.end_byte, body.start_byte)
             if len(children) > 3 and children[2].type == "type":
                 scope.returns = self.annotated(self.text(children[2]))
                 scope.declared = bool(scope.returns)
-            if not decorators or tables.DECLARATIONS.isdisjoint(d.lstrip("@.") for d in decorators):
+            if not decorators or tables.DECLARATIONS.isdisjoint([d.lstrip("@.") for d in decorators]):
                 self.definitions.append((qual, kind, node.start_point[0] + 1, node.end_point[0] + 1, decorators))
                 self.functions.append((qual, scope))
         if self._is_outline:
@@ -107,34 +131,29 @@ class Definitions(Values):
         self._skip = body.start_byte
 
     def _parameters(self, scope: Scope, node: Node, first: str) -> None:
-        text = self.text(node)
+        text = self.source[node.start_byte : node.end_byte]
         if _PLAIN_PARAMETERS.fullmatch(text):
-            parts = text[1:-1].split(",")
+            rows = _plain_parameters(text)
         else:
-            parts = [self.text(child) for child in node.named_children if child.kind_id != self.kinds.comment]
-        index = 0
-        for part in parts:
-            head, _, default = part.partition("=")
-            name, _, declared = head.partition(":")
-            name = name.strip()
-            bare = name.lstrip("*")
-            if not bare or name == "/":
-                continue
+            rows = [
+                row
+                for child in node.named_children
+                if child.kind_id != self.kinds.comment and (row := _parameter(self.text(child))) is not None
+            ]
+        env = scope.env
+        for index, (name, declared, starred, default) in enumerate(rows):
             if index == 0 and first:
                 value = first if scope.cls else UNKNOWN
             elif declared:
                 value = self.annotated(declared)
-            elif bare != name:
+            elif starred:
                 value = UNKNOWN
             else:
-                value = PARAMETERS.get(bare) or f"%{index - 1 if first else index}"
-                if bare in USED_AS:
-                    scope.used_as[value] = USED_AS[bare]
-            if bare != name and value:
-                value += "{}"
-            scope.env[bare] = value
-            index += 1
-            if "." in default and DOTTED.fullmatch(default := default.strip()):
+                value = PARAMETERS.get(name) or f"%{index - 1 if first else index}"
+                if name in USED_AS:
+                    scope.used_as[value] = USED_AS[name]
+            env[name] = value + "{}" if starred and value else value
+            if default:
                 # ``activation=F.relu``: the function may call its default.
                 symbol = self.dotted(default)
                 if symbol.startswith("@"):
@@ -142,8 +161,6 @@ class Definitions(Values):
 
     def _type_comment(self, scope: Scope, start: int, end: int) -> None:
         """``# type: (Tensor, int) -> Tensor`` below the head, in code that TorchScript compiles."""
-        if end - start < 12 or "# type: (" not in self.source[start:end]:
-            return
         found = _TYPE_COMMENT.search(self.source, start, end)
         if found is None:
             return

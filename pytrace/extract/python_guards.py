@@ -65,6 +65,11 @@ class Guards:
     def number(self, start: int) -> int:
         """The number of the guard around ``start``, -1 when there is none."""
         frames = self._frames
+        if not frames:
+            return -1
+        frame = frames[-1]
+        if frame.number >= 0 and frame.start <= start < frame.end:
+            return frame.number
         while frames and frames[-1].end <= start:
             frames.pop()
         # The condition of an "if" stands before the block that it guards.

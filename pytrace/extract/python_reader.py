@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from bisect import insort
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any
 
 from tree_sitter import Node
 
@@ -16,7 +18,7 @@ from pytrace.extract import python_tables as tables
 from pytrace.extract.python_definitions import Definitions
 from pytrace.extract.python_guards import Guards
 from pytrace.extract.python_symbols import MAX_LENGTH, TENSOR, UNKNOWN, annotation
-from pytrace.extract.python_values import DOTTED, methods_by_kind
+from pytrace.extract.python_values import methods_by_kind, prose, split
 
 _ISINSTANCE = re.compile(r"(\bnot )?\bisinstance\((\w+), *\(?([\w.]+)")
 _SETTERS = re.compile(r"@(\w+)\.setter")
@@ -55,8 +57,8 @@ _HANDLERS = {
 
 
 @lru_cache(maxsize=1)
-def _handlers() -> list[tuple[int, str]]:
-    return methods_by_kind(_HANDLERS)
+def _handlers() -> dict[int, Callable[..., Any]]:
+    return methods_by_kind(Reader, _HANDLERS)
 
 
 class Reader(Definitions):
@@ -65,7 +67,7 @@ class Reader(Definitions):
     def __init__(self, source: bytes, *, outline: bool = False) -> None:
         """``outline``: the bodies of functions are not read."""
         super().__init__(source, outline=outline)
-        self.guards = Guards(lambda a, b: self.prose(self.source[a:b]))
+        self.guards = Guards(partial(prose, self.source, self.ascii))
         self.module_calls: list[tuple[int, str, str]] = []
         self.plain: set[str] = set()  #: attributes that are assigned something of no interest
         self._setters = set(_SETTERS.findall(self.source)) if b".setter" in source else set()
@@ -73,13 +75,12 @@ class Reader(Definitions):
         self._override = (0, 0)  #: the block that hands the call to __torch_function__
         self._pending: list[tuple[int, str, str]] = []  #: (offset, name, value): bound once the offset is reached
         self._call_end = 0
-        self._handlers = {kind: getattr(self, name) for kind, name in _handlers()}
 
     # -- the sweep ---------------------------------------------------------------------------------------------
 
     def sweep(self, events: list[Node]) -> None:
         """Read all nodes; they must be in the order of their start, outer before inner."""
-        handlers = self._handlers
+        handlers = _handlers()
         pending = self._pending
         for node in events:
             start = node.start_byte
@@ -90,7 +91,7 @@ class Reader(Definitions):
             if pending and pending[0][0] <= start:
                 self._bind_pending(start)
             try:
-                handlers[node.kind_id](node, start)
+                handlers[node.kind_id](self, node, start)
             except (IndexError, RecursionError):
                 # A node of broken source lacks a child that the grammar promises, or it is nested without end.
                 self.depth = 0
@@ -119,7 +120,7 @@ class Reader(Definitions):
     def emit(self, symbol: str, start: int, node: Node) -> None:
         """Record that the current function uses ``symbol`` here."""
         scope = self.scope
-        if scope.silent or self._override[0] <= start < self._override[1]:
+        if scope.silent or (start < self._override[1] and self._override[0] <= start):
             return
         if symbol[0] == "%":
             used_as = scope.used_as.get(symbol[:2])
@@ -237,19 +238,21 @@ class Reader(Definitions):
     def on_assignment(self, node: Node, start: int) -> None:
         """``left = right``, ``left: type`` or ``left: type = right``."""
         children = node.children
-        left = children[0]
-        whole = len(children) == 5
-        right = children[-1] if whole or children[1].type == "=" else None
+        left, sign = children[0], children[1]
         declared = UNKNOWN
-        if whole or right is None:
+        if sign.kind_id == self.equals:
+            right: Node | None = children[-1]
+        else:
+            right = children[-1] if len(children) == 5 else None
             declared = self.annotated(self.text(children[2]))
             self._skip = children[2].end_byte
         kinds, kind = self.kinds, left.kind_id
         if self.scope.silent:
             self.static_assignment(left, right, declared)
         elif kind == self.identifier:
-            self._later(node.end_byte, self.text(left), declared or self.value(right))
-            self._refer(right, start)
+            value = self.value(right)
+            self._later(node.end_byte, self.source[left.start_byte : left.end_byte], declared or value)
+            self._name(right, value, start)
         elif kind == self.attribute:
             self._attribute_assignment(left, right, declared, start)
             self._refer(right, start)
@@ -311,13 +314,13 @@ class Reader(Definitions):
         if scope.kind != "function" or node.child_count < 2:
             return
         value = node.child(1)
+        symbol = self.value(value)
         if not scope.declared and not self._override[0] <= start < self._override[1]:
-            symbol = self.value(value)
             if not scope.returns:
                 scope.returns = symbol
             elif symbol and symbol[-1] not in ")}]" and symbol[0] == "@" and len(scope.returns) < MAX_LENGTH:
                 scope.returns += "&" + symbol  # ``return F.relu`` here, ``return F.gelu`` there
-        self._refer(value, start)
+        self._name(value, symbol, start)
 
     def on_reference(self, node: Node, start: int) -> None:
         """An attribute passed as an argument; a class is not called by being named."""
@@ -326,13 +329,17 @@ class Reader(Definitions):
 
     def _refer(self, node: Node | None, start: int) -> None:
         """A function (or property) named as a value: it may be called by whoever gets it."""
-        if node is None:
+        if node is not None and (node.kind_id == self.attribute or node.kind_id == self.identifier):
+            self._name(node, self.value(node), start)
+
+    def _name(self, node: Node | None, symbol: str, start: int) -> None:
+        """As ``_refer``, of a node whose value is known."""
+        if not symbol or node is None:
             return
         kind = node.kind_id
-        if kind != self.identifier and kind != self.attribute:
-            return
-        symbol = self.value(node)
-        if symbol and (symbol[0] in "@." or "." in symbol) and symbol[-1] not in ")}]":
+        if (kind == self.identifier or kind == self.attribute) and (
+            (symbol[0] in "@." or "." in symbol) and symbol[-1] not in ")}]"
+        ):
             self.emit(symbol, start, node)
 
     def on_call(self, node: Node, start: int) -> None:
@@ -348,9 +355,9 @@ class Reader(Definitions):
                 if text in tables.BUILTIN_METHODS:
                     self._builtin(node, text, start)
                 return
-        elif kind == self.attribute and DOTTED.fullmatch(text):
-            symbol = self.dotted(text)
-            if symbol.startswith("self.register_"):
+        elif kind == self.attribute and (parts := split(text)) is not None:
+            symbol = self.resolve(parts)
+            if text.startswith("self.register_") and symbol.startswith("self."):
                 self._register(node, text)
         else:
             symbol = self.value(callee)
@@ -360,7 +367,7 @@ class Reader(Definitions):
             if start >= self._call_end:
                 self._call_end = node.end_byte
                 arguments = self.source[callee.end_byte + 1 : node.end_byte - 1].strip()[:_ARGUMENTS_LIMIT]
-                self.module_calls.append((node.start_point[0] + 1, symbol, self.prose(arguments)))
+                self.module_calls.append((node.start_point[0] + 1, symbol, prose(arguments, self.ascii)))
         else:
             self.emit(symbol + "()", start, node)
 

@@ -10,12 +10,12 @@ import ast
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import partial
 from typing import NamedTuple
 
 from tree_sitter import Node, Tree
 
-from pytrace.extract.python_cut import Excerpt
+from pytrace.extract.python_cut import Excerpt, whole
 from pytrace.extract.python_program import REGISTERS, RELEVANT, Compiler, Statement, names
 from pytrace.model import Facts
 
@@ -46,12 +46,16 @@ _IMPORTS = ("import_statement", "import_from_statement")
 _ROUNDS = 4
 
 
-def extract(tree: Tree, source: bytes, excerpt: Excerpt) -> Facts:
-    """The registrations of one file; {} for a file that registers nothing. ``tree`` is that of the excerpt.
+def extract(tree: Tree, source: bytes, excerpt: Excerpt | None = None) -> Facts:
+    """The registrations of one file; {} for a file that registers nothing.
+
+    ``tree`` is that of the excerpt; without one, of the source.
 
     ``py_program``: statements of ``python_program`` in source order.
     """
-    return _File(tree.root_node, source, excerpt.offset).read() if may_register(source) else {}
+    if not may_register(source):
+        return {}
+    return _File(tree.root_node, source, (excerpt or whole(source)).offset).read()
 
 
 def may_register(source: bytes) -> bool:
@@ -98,6 +102,12 @@ def _top(node: Node, source: bytes, offset: Callable[[int], int]) -> _Top:
     )
 
 
+def _lines_register(source: bytes, starts: list[int], first: int, last: int) -> bool:
+    """Whether the lines from the first to the last use a name that registers."""
+    start, end = starts[first - 1], starts[min(last, len(starts) - 1)]
+    return bool(_REGISTERS.search(source, start, end)) or source.find(b"yield ", start, end) >= 0
+
+
 class _File:
     """The top level of one file."""
 
@@ -108,7 +118,8 @@ class _File:
         self.code: dict[int, list[Statement]] = {}  # line -> statements that begin there
         self.done: set[int] = set()  # indexes of the nodes that are compiled
         self.defined: dict[str, list[int]] = {}  # name -> indexes of the nodes that define it
-        self.compiler = Compiler(self._lines_register)
+        self.lines = [0, *(found.end() for found in re.finditer(b"\n", source)), len(source)]  # where they begin
+        self.compiler = Compiler(partial(_lines_register, source, self.lines))
 
     def read(self) -> Facts:
         for index, node in enumerate(self.nodes):
@@ -134,15 +145,6 @@ class _File:
         return facts
 
     # -- what matters --------------------------------------------------------------------------------------------
-
-    @cached_property
-    def _line_starts(self) -> list[int]:
-        return [0, *(found.end() for found in re.finditer(b"\n", self.source)), len(self.source)]
-
-    def _lines_register(self, first: int, last: int) -> bool:
-        starts = self._line_starts
-        start, end = starts[first - 1], starts[min(last, len(starts) - 1)]
-        return bool(_REGISTERS.search(self.source, start, end)) or self.source.find(b"yield ", start, end) >= 0
 
     def _defines(self, node: _Top) -> str:
         if node.kind == "expression_statement":
@@ -219,7 +221,7 @@ class _File:
         return ast.parse(b"".join(parts)).body
 
     def _line(self, offset: int) -> int:
-        return bisect_right(self._line_starts, offset)
+        return bisect_right(self.lines, offset)
 
     def _without_body(self, node: _Top) -> bytes:
         """The text of a node; that of a function whose body does not matter without it, but as long as it was."""

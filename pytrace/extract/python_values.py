@@ -6,14 +6,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import tree_sitter_python
 from tree_sitter import Language, Node
 
 from pytrace.extract import python_tables as tables
-from pytrace.extract.python_symbols import TENSOR, UNKNOWN, annotation, bounded, element
+from pytrace.extract.python_symbols import MAX_LENGTH, TENSOR, UNKNOWN, annotation, bounded, element
 
 DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 #: How deep an expression is followed; written by hand none is.
@@ -62,6 +63,25 @@ class Kinds(NamedTuple):
     for_in_clause: int
 
 
+class Dotted(NamedTuple):
+    """What the text of a dotted name says by itself."""
+
+    root: str
+    rest: str
+    field: bool  #: whether a Tensor's attribute of this name is no Tensor
+    special: bool  #: whether a call of it is not simply "the result of calling it"
+
+
+@lru_cache(maxsize=20_000)
+def split(text: str) -> Dotted | None:
+    """The parts of ``a.b.c``; None for any other text."""
+    if not DOTTED.fullmatch(text):
+        return None
+    root, _, rest = text.partition(".")
+    special = text == "super" or text in tables.IDENTITY or text.rpartition(".")[2] in tables.CONTAINERS
+    return Dotted(root, rest, rest in tables.NOT_TENSORS, special)
+
+
 @lru_cache(maxsize=1)
 def language() -> Language:
     """The Python grammar."""
@@ -74,14 +94,31 @@ def kinds() -> Kinds:
     return Kinds(*(language().id_for_node_kind(name, True) or -1 for name in Kinds._fields))
 
 
-def methods_by_kind(table: dict[str, str]) -> list[tuple[int, str]]:
-    """The grammar's numbers for the kinds of a table."""
-    return [(language().id_for_node_kind(kind, True) or -1, method) for kind, method in table.items()]
+@lru_cache(maxsize=1)
+def equals_sign() -> int:
+    """The number of ``=``."""
+    return language().id_for_node_kind("=", False) or -1
+
+
+def methods_by_kind(cls: type, table: dict[str, str]) -> dict[int, Callable[..., Any]]:
+    """The methods of a class by the grammar's numbers for the kinds of a table.
+
+    They are not bound: an object that held its own methods would never be freed, as nothing collects cycles here.
+    """
+    return {language().id_for_node_kind(kind, True) or -1: getattr(cls, method) for kind, method in table.items()}
 
 
 @lru_cache(maxsize=1)
-def _evaluators() -> list[tuple[int, str]]:
-    return methods_by_kind(_EVALUATORS)
+def _evaluators() -> dict[int, Callable[..., Any]]:
+    return methods_by_kind(Values, _EVALUATORS)
+
+
+def prose(source: str, is_ascii: bool, start: int = 0, end: int | None = None) -> str:
+    """Source text (its bytes, one to one) between two offsets on one line, as people read it."""
+    text = source[start:end]
+    if not is_ascii:
+        text = text.encode("latin-1").decode("utf-8", "replace")
+    return _SPACE.sub(" ", text)
 
 
 class Scope:
@@ -118,18 +155,13 @@ class Values:
         self.kinds = kinds()
         self.identifier = self.kinds.identifier
         self.attribute = self.kinds.attribute
+        self.equals = equals_sign()
         self.depth = 0  #: of the expression that is being evaluated
-        self._evaluators = {kind: getattr(self, method) for kind, method in _evaluators()}
+        self._evaluators = _evaluators()
 
     def text(self, node: Node) -> str:
         """The source of a node, good for names; see ``prose`` for what people read."""
         return self.source[node.start_byte : node.end_byte]
-
-    def prose(self, text: str) -> str:
-        """Source text on one line, as people read it."""
-        if not self.ascii:
-            text = text.encode("latin-1").decode("utf-8", "replace")
-        return _SPACE.sub(" ", text)
 
     def value(self, node: Node | None) -> str:
         """The symbol of an expression; "" when nothing is known."""
@@ -142,7 +174,7 @@ class Values:
         if evaluate is None or self.depth > _DEPTH:
             return UNKNOWN
         self.depth += 1
-        symbol: str = evaluate(node)
+        symbol: str = evaluate(self, node)
         self.depth -= 1
         return symbol
 
@@ -159,11 +191,21 @@ class Values:
 
     def dotted(self, text: str) -> str:
         """The symbol of ``a.b.c``."""
-        root, _, rest = text.partition(".")
-        base = self.lookup(root)
+        parts = split(text)
+        return self.resolve(parts) if parts is not None else UNKNOWN
+
+    def resolve(self, parts: Dotted) -> str:
+        """The symbol of a dotted name."""
+        root, rest, field, _ = parts
+        base = self.scope.env.get(root)
+        if base is None:
+            base = self.lookup(root)
         if not base or not rest:
             return base
-        return self.member(base, rest)
+        if field and (base[0] == TENSOR or "(" in base):
+            return UNKNOWN
+        symbol = f"{base}.{rest}"
+        return symbol if len(symbol) <= MAX_LENGTH else bounded(symbol)
 
     def member(self, base: str, name: str) -> str:
         """The symbol of an attribute (or of a chain of them) of a value."""
@@ -217,9 +259,9 @@ class Values:
     # -- one method per kind of expression ---------------------------------------------------------------------
 
     def _value_attribute(self, node: Node) -> str:
-        text = self.source[node.start_byte : node.end_byte]
-        if DOTTED.fullmatch(text):
-            return self.dotted(text)
+        parts = split(self.source[node.start_byte : node.end_byte])
+        if parts is not None:
+            return self.resolve(parts)
         base = self.value(node.child(0))
         attribute = node.child(2)
         return self.member(base, self.text(attribute)) if base and attribute is not None else UNKNOWN
@@ -228,12 +270,16 @@ class Values:
         callee = node.child(0)
         if callee is None:
             return UNKNOWN
-        text = self.text(callee)
-        if text == "super":
-            return "super()"
-        if text in tables.IDENTITY or text.rpartition(".")[2] in tables.CONTAINERS:
+        text = self.source[callee.start_byte : callee.end_byte]
+        parts = split(text)
+        if parts is not None:
+            if parts.special:
+                return "super()" if text == "super" else self._value_passed(node, text)
+            base = self.resolve(parts)
+        elif text.rpartition(".")[2] in tables.CONTAINERS:
             return self._value_passed(node, text)
-        base = self.value(callee)
+        else:
+            base = self.value(callee)
         return bounded(base + "()") if base else UNKNOWN
 
     def _value_passed(self, node: Node, text: str) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from pytrace.extract import python
-from pytrace.extract.python_cut import cut_bodies, whole
+from pytrace.extract.python_cut import cut_bodies, cut_numbers, whole
 
 CLASS = "\nclass C:\n    x = 1\n    def m(self):\n        return 1\n    def n(self):\n        pass\n"
 
@@ -111,3 +113,40 @@ def test_programs_that_register_stand_at_their_lines_in_an_outline() -> None:
     assert [row[:2] for row in outline["py_program"]] == [
         *(("imp", 1), ("def", 4), ("def", 9), ("def", 16), ("do", 20), ("do", 21)),
     ]
+
+
+ROWS = "".join(f"    ({n}, {n + 1}, True): [{n}e-1, -2],\n" for n in range(20))
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (f"import torch\nT = {{\n{ROWS}}}\nf = torch.add\n", "import torch\nT = {\n}\nf = torch.add\n"),
+        ("T = {\n" + "    (1, 2): 3,\n" * 7 + "}\n", "same"),  # few rows
+        ("T = [\n" + "    (1, 2,\n" * 20 + "    3)" * 20 + "]\n", "same"),  # brackets that end elsewhere
+        (f"T = {{\n{ROWS}}}\n" + "text = 'not many digits here'\n" * 99, "same"),
+    ],
+)
+def test_cut_numbers(source: str, expected: str) -> None:
+    assert cut_numbers(source.encode()).text.decode() == (source if expected == "same" else expected)
+
+
+def test_lines_behind_a_table_of_numbers() -> None:
+    facts = python.read(
+        f"import torch\nT = {{\n{ROWS}}}\nf = torch.add\n\n\ndef g(x):\n    f(x)\n".encode(), outline=False
+    )
+    assert facts["aliases"] == [("f", 24, "@torch.add", [])]
+    assert facts["definitions"][0][2:4] == (27, 28)
+    assert facts["uses"]["g"][0][0] == 28
+
+
+def test_a_reader_is_freed_without_a_collection() -> None:
+    source = b"import torch\n\n\ndef f(x):\n    if x:\n        return torch.add(x, 1)\n\n\nlib.impl('f', f)\n"
+    gc.collect()
+    gc.disable()
+    try:
+        python.read(source, outline=False)
+        python.read(source, outline=True)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
