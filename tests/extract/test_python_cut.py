@@ -115,7 +115,7 @@ def test_programs_that_register_stand_at_their_lines_in_an_outline() -> None:
     ]
 
 
-ROWS = "".join(f"    ({n}, {n + 1}, True): [{n}e-1, -2],\n" for n in range(20))
+ROWS = "".join(f"    ({n}, {n + 1000}, True): [{n}12e-1, -2345],\n" for n in range(20))
 
 
 @pytest.mark.parametrize(
