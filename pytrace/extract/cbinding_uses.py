@@ -23,10 +23,13 @@ from collections.abc import Callable, Iterator
 from pytrace.extract.cpp_guards import PreprocessorGuards
 from pytrace.extract.cpp_text import close_of, split_top
 
-_CALL = re.compile(
-    r"\b(?P<how>PyType_Ready|PyModule_Add(?:Object(?:Ref)?|Type)|PyModule_Create|set_module_attr"
-    r"|PyImport_ImportModule|THPUtils_addPyMethodDefs)\s*\("
+# One pattern a literal that they begin with: such are found many times faster than alternatives.
+_CALLS = (
+    re.compile(r"(?P<how>Py(?:Type_Ready|Module_Add(?:Object(?:Ref)?|Type)|Module_Create|Import_ImportModule))\s*\("),
+    re.compile(r"(?P<how>set_module_attr)\s*\("),
+    re.compile(r"(?P<how>THPUtils_addPyMethodDefs)\s*\("),
 )
+_WORD = re.compile(r"\w")
 _NAMES = re.compile(r"[A-Za-z_][\w:]*")
 _STRING = re.compile(r'\s*"([\w.]+)"\s*$')
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)\s*(?:=\s*(?:\w+\()?|\()\s*$")
@@ -45,9 +48,15 @@ def read(text: str, line_of: Callable[[int], int]) -> list[Row]:
     guards = PreprocessorGuards(text)
     return [
         (line_of(found.start()), *row, guards.at(found.start()))
-        for found in _CALL.finditer(text)
+        for found in _calls(text)
         for row in _statement(text, found)
     ]
+
+
+def _calls(text: str) -> list[re.Match[str]]:
+    """The calls of ``_CALLS``, by position."""
+    found = [m for pattern in _CALLS for m in pattern.finditer(text)]
+    return sorted((m for m in found if not _WORD.match(text, max(0, m.start() - 1), m.start())), key=re.Match.start)
 
 
 def _statement(text: str, found: re.Match[str]) -> Iterator[tuple[str, str, str, str]]:

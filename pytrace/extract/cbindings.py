@@ -29,6 +29,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import accumulate
 
 from tree_sitter import Tree
 
@@ -37,36 +38,38 @@ from pytrace.model import Facts
 
 #: Bytes without which a file binds nothing.
 _KEYWORDS = (b"PyMethodDef", b"PyGetSetDef", b"PyTypeObject", b"PyModuleDef", b"py::", b"pybind11", b"PyModule_")
+# A pattern that begins with a literal is found many times faster than one that begins with ``\b``: see ``_whole``.
 _TABLE = re.compile(
-    r"\b(PyMethodDef|PyGetSetDef|PyMappingMethods|PySequenceMethods)\b(?:\s*,\s*\d+)?\s*>?\s+"
+    r"(Py(?:MethodDef|GetSetDef|MappingMethods|SequenceMethods))\b(?:\s*,\s*\d+)?\s*>?\s+"
     r"(\w+)\s*(?:\[[^\]]*\])?\s*=?\s*\{"
 )
-_OBJECT = re.compile(r"\b(PyTypeObject|PyModuleDef)\s+(\w+)\s*=?\s*\{")
+_OBJECT = re.compile(r"(Py(?:TypeObject|ModuleDef))\s+(\w+)\s*=?\s*\{")
 _TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/|[{}()]|,', re.DOTALL)
 _COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*")
 _QUOTED = re.compile(r'"([^"\\\n]*)"')
-_ADD = re.compile(r"\bTHPUtils_addPyMethodDefs\(\s*(\w+)\s*,\s*([^;]*?)\)\s*;", re.DOTALL)
-_SET = re.compile(r"\b(\w+)\.(?:tp_methods|tp_getset)\s*=\s*(\w+)")
-_SLOT = re.compile(r"\b(\w+)\[\d+\]\s*=\s*([\w:]+)\(\)\[\d+\]")
-_GATHER = re.compile(r"\b(gather\w*)\(\s*(\w+)\s*\)\s*;")
+_ADD = re.compile(r"THPUtils_addPyMethodDefs\(\s*(\w+)\s*,\s*([^;]*?)\)\s*;", re.DOTALL)
+_SET = re.compile(r"\.tp_(?:methods|getset)\s*=\s*(\w+)")
+_SLOT = re.compile(r"\]\s*=\s*([\w:]+)\(\)\[\d+\]")
+_SLOT_OF = re.compile(r"(\w+)\[\d+$")
+_GATHER = re.compile(r"(gather\w*)\(\s*(\w+)\s*\)\s*;")
 _ASSIGN = re.compile(r"\b(\w+)\.(?:assign|insert)\(\s*(?:\1\.end\(\)\s*,\s*)?(\w+)\s*,")
-_GATHERER = re.compile(r"\bvoid\s+(gather\w*?)(?:\$\{\w+\})?\(\s*std::vector<PyMethodDef>\s*&\s*(\w+)\s*\)\s*\{")
-_ACCESSOR = re.compile(r"\bPyMethodDef\s*\*\s*(\w+)\(\)\s*\{\s*return\s+(?:std::data\()?(\w+)\)?\s*;")
-_NAMESPACE = re.compile(r"^\s*namespace\s+([\w:]+)\s*\{", re.MULTILINE)
+_GATHERER = re.compile(r"void\s+(gather\w*?)(?:\$\{\w+\})?\(\s*std::vector<PyMethodDef>\s*&\s*(\w+)\s*\)\s*\{")
+_ACCESSOR = re.compile(r"PyMethodDef\s*\*\s*(\w+)\(\)\s*\{\s*return\s+(?:std::data\()?(\w+)\)?\s*;")
+_NAMESPACE = re.compile(r"namespace\s+([\w:]+)\s*\{")
 _RENAMES = re.compile(
     r"std::pair<\s*const char\s*\*\s*,\s*const char\s*\*\s*>\s*,?\s*\d*\s*>\s*\w+\s*\{(.*?)\}\s*\}\s*\}", re.DOTALL
 )
 _PAIR = re.compile(r'\{\s*"(\w+)"\s*,\s*"(\w+)"')
 #: A C function of the Python API, and what its body holds when it gives back a Tensor
 #: (torch/csrc/autograd/python_variable.h, torch/csrc/autograd/utils/wrap_outputs.h).
-_RESULT = re.compile(r"\bPyObject\s*\*\s*(\w+)\s*\([^;{}()]*\)\s*\{(.*?)\n\}", re.DOTALL)
+_RESULT = re.compile(r"PyObject\s*\*\s*(\w+)\s*\([^;{}()]*\)\s*\{(.*?)\n\}", re.DOTALL)
 _WRAPS = re.compile(r"\bTHPVariable_(?:Wrap|to_type)\(|\bwrap\((dispatch_\w+)\(")
 #: ``return THPVariable_is_nonzero(self, args);``: functions that take the arguments of a Python call.
-_PASSED = re.compile(r"\breturn THPVariable_([a-z_]\w*)\(self_?, args")
+_PASSED = re.compile(r"return THPVariable_([a-z_]\w*)\(self_?, args")
 _TENSOR_DISPATCH = re.compile(r"\bTensor\s+(dispatch_\w+)\(|\b(dispatch_\w+) = \[\][^{}]*->\s*(?:at::)?Tensor\s*\{")
 #: torch/csrc/autograd/python_variable.cpp: GetterBase wraps the Tensor that fn returns.
-_GETTER = re.compile(r"\bstruct\s+(\w+)\s*:\s*GetterBase<\1>\s*\{[^{}]*\bstatic\s+Tensor\s+fn\(")
+_GETTER = re.compile(r"struct\s+(\w+)\s*:\s*GetterBase<\1>\s*\{[^{}]*\bstatic\s+Tensor\s+fn\(")
 _TEMPLATE_ROWS = "${py_method_defs}"
 
 #: Names around a C function in a table: casts and wrappers that call it (torch/csrc/utils/pycfunction_helpers.h,
@@ -96,6 +99,9 @@ def extract(tree: Tree | None, source: bytes) -> Facts:
 
     ``tree`` is not needed today; the signature is that of all extractors that share the tree of a C++ file.
     """
+    # The third of the searches that would be needed for the key words themselves.
+    if not (b"Py" in source or b"py::" in source or b"pybind11" in source):
+        return {}
     if not any(word in source for word in _KEYWORDS):
         return {}
     facts = _File(source).read()
@@ -107,7 +113,7 @@ class _File:
 
     def __init__(self, source: bytes) -> None:
         self.text = source.decode("latin-1")
-        self._starts = [found.end() for found in re.finditer("\n", self.text)]
+        self._starts = list(accumulate(len(line) + 1 for line in self.text.split("\n")))
 
     def line(self, offset: int) -> int:
         return bisect_right(self._starts, offset) + 1
@@ -119,7 +125,7 @@ class _File:
             facts["tables"] = list(self._tables())
             facts["types"], facts["modules"] = self._objects()
             facts["fills"] = list(self._fills())
-            facts["accessors"] = [(m[1], m[2]) for m in _ACCESSOR.finditer(text)]
+            facts["accessors"] = [(m[1], m[2]) for m in _whole(_ACCESSOR, text)]
             facts["renames"] = list(self._renames())
             if facts["tables"]:
                 facts["tensors"], facts["passes"] = self._functions()
@@ -128,7 +134,7 @@ class _File:
             facts["uses"] = cbinding_uses.read(text, self.line)
         facts = {key: value for key, value in facts.items() if value}
         if facts:
-            facts["namespaces"] = sorted(set(_NAMESPACE.findall(text)))
+            facts["namespaces"] = sorted(set(_namespaces(text)))
             if "${shard_id}" in text:
                 facts["sharded"] = True
         return facts
@@ -155,7 +161,7 @@ class _File:
         return next((t.start() for t in _TOKEN.finditer(self.text, start) if t[0] == "{"), -1)
 
     def _tables(self) -> Iterator[tuple[str, str, int, list[tuple[str, int, str, str]], int]]:
-        for found in _TABLE.finditer(self.text):
+        for found in _whole(_TABLE, self.text):
             end, items = self.initialiser(found.end() - 1)
             slots = _SLOTS.get(found[1])
             rows: list[tuple[str, int, str, str]] = []
@@ -198,7 +204,7 @@ class _File:
 
     def _objects(self) -> tuple[list[tuple[str, str, int, list[str]]], list[tuple[str, int, list[str]]]]:
         types, modules = [], []
-        for found in _OBJECT.finditer(self.text):
+        for found in _whole(_OBJECT, self.text):
             end, _ = self.initialiser(found.end() - 1)
             body = _plain(self.text[found.end() : end])
             name = _QUOTED.search(body)
@@ -213,21 +219,24 @@ class _File:
 
     def _fills(self) -> Iterator[tuple[str, str]]:
         text = self.text
-        for found in _ADD.finditer(text) if "addPyMethodDefs" in text else ():
+        for found in _whole(_ADD, text) if "addPyMethodDefs" in text else ():
             names = [n for n in _NAME.findall(found[2]) if n not in _WRAPPERS]
             if names:
                 yield found[1], names[-1]
-        if "tp_methods" in text or "tp_getset" in text:
-            for found in _SET.finditer(text):
-                yield found[1], found[2]
+        for found in _SET.finditer(text):
+            target = _WORD_END.search(text, max(0, found.start() - _NEAR), found.start())
+            if target:
+                yield target[0], found[1]
         if "()[" in text:
             for found in _SLOT.finditer(text):
-                yield found[1], found[2]
+                target = _SLOT_OF.search(text, max(0, found.start() - _NEAR), found.start())
+                if target:
+                    yield target[1], found[1]
         if "gather" not in text:
             return
-        for found in _GATHER.finditer(text):
+        for found in _whole(_GATHER, text):
             yield found[2], found[1]
-        for found in _GATHERER.finditer(text):
+        for found in _whole(_GATHERER, text):
             end, _ = self.initialiser(found.end() - 1)
             for inner in _ASSIGN.finditer(text, found.end(), end):
                 yield found[1], inner[2]
@@ -237,14 +246,16 @@ class _File:
         tensors, passes, text = [], [], self.text
         if "THPVariable_" in text:
             dispatches = {"", *(a or b for a, b in _TENSOR_DISPATCH.findall(text))}
-            bodies = {found[1]: found[2] for found in _RESULT.finditer(text)}
+            bodies = {found[1]: found[2] for found in _whole(_RESULT, text)}
             for name, body in bodies.items():
+                if "THPVariable_" not in body and "wrap(" not in body:
+                    continue
                 if any(called in dispatches for called in _WRAPS.findall(body)):
                     tensors.append(name)
                 called = {other for other in _PASSED.findall(body) if f"THPVariable_{other}" not in bodies}
                 if called:
                     passes.append((name, sorted(called)))
-            tensors += [f"{found[1]}::getter" for found in _GETTER.finditer(text)]
+            tensors += [f"{found[1]}::getter" for found in _whole(_GETTER, text)]
         return sorted(tensors), passes
 
     def _renames(self) -> Iterator[tuple[str, str, int]]:
@@ -356,6 +367,22 @@ class _Pybind:
             if variable:
                 self.owners[variable] = self.chain
         yield owner, head[3], self.file.line(head.start(3)), "", "class"
+
+
+def _whole(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """The matches that begin a word: a ``\\b`` at the beginning of the pattern."""
+    for found in pattern.finditer(text):
+        before = text[found.start() - 1 : found.start()]
+        if not (before.isalnum() or before == "_"):
+            yield found
+
+
+def _namespaces(text: str) -> Iterator[str]:
+    """The namespaces that are opened at the beginning of a line."""
+    for found in _NAMESPACE.finditer(text):
+        start = found.start()
+        if not text[text.rfind("\n", 0, start) + 1 : start].strip():
+            yield found[1]
 
 
 def _plain(text: str) -> str:

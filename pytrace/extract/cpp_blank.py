@@ -85,8 +85,6 @@ def _tables(source: bytes) -> list[tuple[int, int]]:
 
 def _holds_leaves_only(source: bytes) -> bool:
     """Whether the file has namespaces of ``LEAVES`` and, beside what lies in them, no others."""
-    if not any(name in source for name, _ in LEAVES):
-        return False
     names = set(_NAMESPACE.findall(source))
     leaves = {name for name in names if _LEAF.match(name)}
     return bool(leaves) and not any(b"::" in name or name in _BRANCHES for name in names - leaves)
@@ -148,21 +146,35 @@ def _statement(source: bytes, offset: int) -> int:
 def _body_end(source: bytes, head: int, start: int) -> int:
     """Offset of the brace that closes the body that begins at ``start``; -1 when that is not sure.
 
-    It is sure when the brace stands below the beginning of the declaration around ``head``, and all lines of the body
-    further in, as in all code that was laid out by a program: nothing in the body has then been miscounted, for the
-    branches of an ``#if`` may open a brace each and close one together.
+    It is sure when the brace stands in the line of the body's beginning, or below the beginning of the declaration
+    around ``head``, and all lines between further in, as in all code that was laid out by a program. Nothing has then
+    been miscounted, for the branches of an ``#if`` may open a brace each and close one together.
     """
-    end = _close(source, start - 1)
-    if end < 0:
-        return -1
-    line = source.rfind(b"\n", 0, end) + 1
-    if line <= start:
+    end = _close(source, start - 1, source.find(b"\n", start) + 1)
+    if end >= 0:
         return end
     lines = source[_statement(source, head) : start].split(b"\n")
     indents = [len(text) - len(text.lstrip()) for text in lines[1:] or lines if _CODE.match(text)]
-    if source[line:end].strip() or not indents or end - line != min(indents) or b"\\\n" in source[start:end]:
+    if not indents:
         return -1
-    return end if _shallow(end - line).search(source, start, line - 1) is None else -1
+    indent = min(indents)
+    found = _shallow(indent).search(source, start)
+    if found is None or found[0][-1:] != b"}" or found.end() - found.start() != indent + 2:
+        return -1
+    end = found.end() - 1
+    if source.find(b"\\\n", start, end) >= 0:
+        return -1
+    return end if _is_balanced(source, start, end) or _close(source, start - 1, len(source)) == end else -1
+
+
+def _is_balanced(source: bytes, start: int, end: int) -> bool:
+    """Whether a glance tells that the braces are balanced; those in strings and comments make it say no."""
+    close = source.find(b"}", start, end)
+    return (
+        source.count(b"{", start, end) == source.count(b"}", start, end)
+        and (close < 0 or source.find(b"{", start, close) >= 0)
+        and source.find(b'R"', start, end) < 0
+    )
 
 
 @cache
@@ -171,10 +183,10 @@ def _shallow(indent: int) -> re.Pattern[bytes]:
     return re.compile(rb"\n[ \t]{0,%d}[^\s#]" % indent)
 
 
-def _close(source: bytes, start: int) -> int:
-    """Offset of the brace that closes the one at ``start``; -1 when there is none."""
+def _close(source: bytes, start: int, limit: int) -> int:
+    """Offset of the brace before ``limit`` that closes the one at ``start``; -1 when there is none."""
     depth = 0
-    for found in _BRACE.finditer(source, start):
+    for found in _BRACE.finditer(source, start, limit):
         mark = found[0]
         if mark == b"{":
             depth += 1

@@ -38,11 +38,13 @@ from pytrace.extract.cpp_heads import Parameter, parameter_rows
 from pytrace.extract.cpp_names import (
     CONSTANT_NAME,
     PLAIN_TYPES,
+    POINTERS,
     REFERENCE,
     Reference,
     Written,
     arguments_in,
     arguments_of,
+    declared_in,
     may_be_tensor,
     named,
     parts_of,
@@ -65,13 +67,12 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _IDENT = re.compile(r"[A-Za-z_]\w*")
-_POINTERS = re.compile(r"(?:[&*\s]|const\b|__restrict__|__restrict\b|RESTRICT\b)*")
 _TEMPLATE_NAME = re.compile(r"&?\s*((?:::)?[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)")
 _CHOICES = re.compile(r"\?|(?<!:):(?!:)")
 _QUALIFIED_END = re.compile(r"((?:[\w~]+(?:<[^()]*>)?::)*(?:operator\s*(?:\(\s*\)|[^\s(]+|\s[\w:<>&* ]+)|~?\w+))\s*$")
 #: Argument lists from this length on are taken apart by the tree.
 _LONG = 400
-_SIMPLE_OPERATION = re.compile(r"([A-Za-z_]\w*|\d[\w.]*)\s*[-+*/%<>=!&|^]{1,2}\s*([A-Za-z_]\w*|\d[\w.]*)$")
+_SIMPLE_OPERATION = re.compile(r"([A-Za-z_]\w*|\d[\w.]*)\s*([-+*/%<>=!&|^]{1,2})\s*([A-Za-z_]\w*|\d[\w.]*)$")
 
 #: Operators that Tensors have (aten/src/ATen/TensorOperators.h, templates/TensorBody.h).
 _BINARY_MARKS = frozenset(["+", "-", "*", "/", "%", "==", "!=", "<", ">", "<=", ">=", "&", "|", "^"])
@@ -309,12 +310,23 @@ class Bodies:
         if start >= end:
             return ()
         if end - start < _LONG:
-            forms, references = arguments_of(self.text[start:end])
+            forms, references, closed = arguments_of(self.text[start:end])
         else:
-            forms, references = arguments_in(self._parts(start, end))
+            forms, references, closed = arguments_in(self._parts(start, end))
         if references:
             self._refer_all(references, start)
-        return tuple([form if form.__class__ is str else self._filled(form) for form in forms])
+        if closed is not None:
+            return closed
+        env = self._env
+        kinds = []
+        for form in forms:
+            if form.__class__ is str:
+                kinds.append(form)
+            elif form[0] == "V":
+                kinds.append(env.get(form[1], form[2]))
+            else:
+                kinds.append(self._shared(fill(form, env)))
+        return tuple(kinds)
 
     def _handed_on(self, start: int, end: int) -> None:
         """References to the functions that are named among the arguments in ``text[start:end]``."""
@@ -380,25 +392,14 @@ class Bodies:
         written = written_type(text[kind.start_byte : type_end])
         if written.elaborated:
             return
-        rest = without_comments(text[type_end:end]).rstrip("; \n")
-        match = _POINTERS.match(rest)
-        at = match.end() if match else 0
-        if rest[at : at + 1] == "[":
-            close = rest.find("]", at)
-            equals = rest.find("=", close)
-            self._bind(rest[at + 1 : close], type_of(rest[equals + 1 :], env) if equals > 0 else UNKNOWN)
+        declared = declared_in(text[type_end:end])
+        if declared.elements:
+            self._bind(declared.elements, type_of(declared.value, env) if declared.value else UNKNOWN)
             return
-        marks = rest[:at]
+        marks = declared.marks
         constructs = written.is_class and not written.is_auto and "*" not in marks and "&" not in marks
-        for part in split_top(rest[at:]):
-            found = _IDENT.search(part)
-            if not found:
-                continue
-            name, tail = found[0], part[found.end() :].lstrip()
-            while tail.startswith("["):
-                tail = tail[tail.find("]") + 1 :].lstrip()
-            value = tail[1:].strip() if tail.startswith("=") else ""
-            if written.is_auto or (tail.startswith("=") and "(*" in marks):
+        for name, tail, value in declared.names:
+            if written.is_auto or ("(*" in marks and tail.startswith("=")):
                 env[name] = self._auto(value or tail[1:-1])
                 if env[name][0] == "R":
                     for reference in env[name][1:].split("\x02"):
@@ -471,17 +472,20 @@ class Bodies:
         """``a + b``, ``a += b`` where one of them may be a Tensor."""
         env, text = self._env, self.text
         simple = _SIMPLE_OPERATION.match(text, start, end)
-        if simple is not None and not (_maybe(simple[1], env) or _maybe(simple[2], env)):
-            return
-        mark_node = node.child(1)
-        if mark_node is None or node.child_count < 3:
-            return
-        mark_start, mark_end = mark_node.start_byte, mark_node.end_byte
-        mark = text[mark_start:mark_end]
+        if simple is not None:
+            left_text, mark, right_text = simple.groups()
+            if not (_maybe(left_text, env) or _maybe(right_text, env)):
+                return
+        else:
+            mark_node = node.child(1)
+            if mark_node is None or node.child_count < 3:
+                return
+            mark_start, mark_end = mark_node.start_byte, mark_node.end_byte
+            mark = text[mark_start:mark_end]
+            left_text, right_text = text[start:mark_start].strip(), text[mark_end:end].strip()
+            if len(left_text) > 300 or len(right_text) > 300:
+                return
         if mark not in (_BINARY_MARKS if what == BINARY else _ASSIGN_MARKS):
-            return
-        left_text, right_text = text[start:mark_start].strip(), text[mark_end:end].strip()
-        if len(left_text) > 300 or len(right_text) > 300:
             return
         left, right = type_of(left_text, env), type_of(right_text, env)
         if may_be_tensor(left) or may_be_tensor(right):
@@ -522,7 +526,7 @@ class Bodies:
             return
         k_start, k_end = kind.start_byte, kind.end_byte
         rest = self.text[k_end : min(end, k_end + 200)]
-        match = _POINTERS.match(rest)
+        match = POINTERS.match(rest)
         found = _IDENT.match(rest, match.end() if match else 0)
         if found is None or rest[found.end() :].lstrip()[:1] not in ("=", ";", "{", "["):
             return

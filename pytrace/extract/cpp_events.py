@@ -75,10 +75,9 @@ def find(root: Node, language: Language, text: str, tensors: bool) -> Found:
             node = captured["callee"][0]
             start, end = node.start_byte, node.end_byte
             callee = callee_of(text[start:end])
-            node = captured["arguments"][0]
-            if callee[0] != QUIET or node.start_byte != end:
+            if callee[0] != QUIET or text[end] != "(":  # <<<…>>> makes any name a kernel
                 number += 1
-                events.append((start, CALL, end, number, node, callee))
+                events.append((start, CALL, end, number, captured["arguments"][0], callee))
             continue
         what = whats[pattern]
         if what == -2:

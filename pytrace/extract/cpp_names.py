@@ -22,6 +22,7 @@ from pytrace.extract.cpp_text import (
 from pytrace.extract.cpp_types import UNKNOWN, Form, form_of
 
 REFERENCE = re.compile(r"&?\s*((?:::)?[A-Za-z_]\w*(?:<[^;{}()]*>)?(?:::[A-Za-z_]\w*(?:<[^;{}()]*>)?)*)$")
+_IDENT = re.compile(r"[A-Za-z_]\w*")
 CONSTANT_NAME = re.compile(r"(?:k[A-Z]\w*|[A-Z][A-Z0-9_]*)$")
 
 #: Type names that are never a class of the tree: constructing them reaches nothing.
@@ -91,8 +92,14 @@ def named(name: str) -> Reference:
     return Reference(name, plain.removeprefix("::"), template_arguments(name))
 
 
-#: The forms of the arguments in an argument list, and the names among them that may be functions handed on.
-Arguments = tuple[tuple[Form, ...], tuple[Reference, ...]]
+class Arguments(NamedTuple):
+    """What an argument list holds."""
+
+    forms: tuple[Form, ...]
+    references: tuple[Reference, ...]  #: the names that may be functions handed on
+    closed: tuple[str, ...] | None  #: the forms, when none of them has a hole
+
+
 _lists: Kept[Arguments] = Kept()
 _reference_lists: Kept[tuple[Reference, ...]] = Kept()
 
@@ -105,7 +112,7 @@ def arguments_of(text: str) -> Arguments:
 def references_of(text: str) -> tuple[Reference, ...]:
     """The names in an argument list that may be functions handed on."""
     found = _reference_lists.get(text)
-    return _reference_lists.keep(text, _references_in(parts_of(text))) if found is None else found
+    return _reference_lists.keep(text, arguments_in(parts_of(text)).references) if found is None else found
 
 
 def parts_of(text: str) -> list[str]:
@@ -116,19 +123,60 @@ def parts_of(text: str) -> list[str]:
 def arguments_in(parts: Sequence[str]) -> Arguments:
     """The same as ``arguments_of`` for a list that was taken apart already."""
     forms = tuple([form_of(p) if len(p) < 400 or p[0] in "[{" else UNKNOWN for p in parts])
-    return forms, _references_in(parts)
+    closed = [form for form in forms if isinstance(form, str)]
+    return Arguments(forms, _references_in(parts, forms), tuple(closed) if len(closed) == len(forms) else None)
 
 
-def _references_in(parts: Sequence[str]) -> tuple[Reference, ...]:
+def _references_in(parts: Sequence[str], forms: Sequence[Form]) -> tuple[Reference, ...]:
     references = []
-    for part in parts:
+    for part, form in zip(parts, forms):
         found = reference_of(part)
         if found.plain:
-            form = form_of(part)
             kind = form if isinstance(form, str) else form[2] if form[0] == "V" else ""
             if kind[:1] in (UNKNOWN, "V") or part[:1] == "&":
                 references.append(found)
     return tuple(references)
+
+
+#: What may stand between a type and the name that is declared.
+POINTERS = re.compile(r"(?:[&*\s]|const\b|__restrict__|__restrict\b|RESTRICT\b)*")
+
+
+class Declared(NamedTuple):
+    """What stands behind the type of a declaration."""
+
+    marks: str  #: pointers and references
+    names: tuple[tuple[str, str, str], ...]  #: name, what stands behind it, its value behind ``=``
+    elements: str = ""  #: the names of a structured binding
+    value: str = ""  #: and what is taken apart
+
+
+_declared: Kept[Declared] = Kept()
+
+
+def declared_in(text: str) -> Declared:
+    """What a declaration says behind its type."""
+    return _declared.get(text) or _declared.keep(text, _declares(text))
+
+
+def _declares(text: str) -> Declared:
+    rest = without_comments(text).rstrip("; \n")
+    match = POINTERS.match(rest)
+    at = match.end() if match else 0
+    if rest[at : at + 1] == "[":
+        close = rest.find("]", at)
+        equals = rest.find("=", close)
+        return Declared("", (), rest[at + 1 : close], rest[equals + 1 :] if equals > 0 else "")
+    names = []
+    for part in split_top(rest[at:]):
+        found = _IDENT.search(part)
+        if not found:
+            continue
+        tail = part[found.end() :].lstrip()
+        while tail.startswith("["):
+            tail = tail[tail.find("]") + 1 :].lstrip()
+        names.append((found[0], tail, tail[1:].strip() if tail.startswith("=") else ""))
+    return Declared(rest[:at], tuple(names))
 
 
 def may_be_tensor(kind: str) -> bool:

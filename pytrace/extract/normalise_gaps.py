@@ -132,8 +132,8 @@ _COMMON: Rules = (
     # `typename T::X{}` as an expression, `using typename T::x`
     (b"typename ", re.compile(rb"(typename )[\w:]+(?:<[\w, ]*>)?(?:::\w+)+[({]"), _blank_group),
     # placeholders of torchgen's code templates
-    (b"${", re.compile(rb"(?<=\n)[ \t]*\$\{\w*\}(?=[ \t]*\n)"), _spaces),
-    (b"${", re.compile(rb"\$\{\w*\}"), lambda m: b"_" * len(m[0])),
+    (b"$", re.compile(rb"(?<=\n)[ \t]*\$\{\w*\}(?=[ \t]*\n)"), _spaces),
+    (b"$", re.compile(rb"\$\{\w*\}"), lambda m: b"_" * len(m[0])),
 )
 
 _RARE: Rules = (

@@ -26,8 +26,9 @@ def rewrite(source: bytes) -> bytearray:
     for tail in set(TAIL.findall(source)):
         if _known(tail):
             _with_tail(source, out, tail)
+    reserved = b"__" in source
     for word, what, _reason in OTHER_WORDS:
-        if word in source:
+        if (reserved or word[:2] != b"__") and word in source:
             _everywhere(source, out, word, what)
     return out
 
