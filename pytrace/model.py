@@ -41,7 +41,9 @@ class NodeKind:
     LABEL = "label"  #: the name an ``AT_DISPATCH_*`` gives: ``"…" not implemented for 'Half'``
 
 
-#: The key of an edge to a stub that a function is given by its callers (``EdgeKind.USES_STUB``).
+#: The key of an edge (``calls``, ``calls_op``, ``launches``, ``uses_stub``) from a template that holds for some of its
+#: uses only: those that give it this stub, this value, this type. They have edges of their own, and a walk that follows
+#: this one as well leaves what its start can reach.
 GIVEN = "given"
 
 
@@ -61,10 +63,8 @@ class EdgeKind:
     #: ``structured-delegate``): the out= op may have more keys, which a delegating op does not inherit.
     DELEGATES = "structured_delegate"
     REGISTERS = "registers"  #: stub -> function; key = CPU | CUDA | MPS | AVX2 | …
-    #: function -> stub; key = ``given`` when the stub is a parameter, one of N: who hands it over has an edge of its
-    #: own, and a walk that follows this edge as well leaves what its start can reach
-    USES_STUB = "uses_stub"
-    LAUNCHES = "launches"  #: function -> cuda_kernel
+    USES_STUB = "uses_stub"  #: function -> stub; key = ``given`` or ""
+    LAUNCHES = "launches"  #: function -> cuda_kernel; key = ``given`` or ""
     INSTANTIATES = "instantiates"  #: function -> functor; key = the generic launcher
     CALLS_LIBRARY = "calls_library"  #: function -> library
     DERIVATIVE = "derivative"  #: op -> formula; key = the dispatch key of the formula, ``Default``

@@ -28,6 +28,7 @@ from pytrace.link.cpp_types import TENSOR_METHODS, kind_of
 from pytrace.link.functions import FunctionTable, Symbol
 from pytrace.link.functors import Functors, Use
 from pytrace.link.functors import add as add_functors
+from pytrace.link.instantiations import Instantiations
 from pytrace.link.libraries import entry_point, vendor_of
 from pytrace.link.operator_calls import DIRECT, OPERATOR_NAMESPACES, OperatorCalls
 from pytrace.link.overloads import IMPOSSIBLE, rank
@@ -57,6 +58,7 @@ class Resolver:
         self.chooser = OperatorCalls(ctx.operators)
         self.templates = Templates()
         self.functors = Functors(ctx.functions, self.types)
+        self.instantiations = Instantiations(self.templates)
         self.virtual: list[tuple[str, Row]] = []
 
     def note_aliases(self, path: str, rows: Iterable[tuple[str, str, str, str, int]]) -> None:
@@ -106,7 +108,10 @@ class Resolver:
                 for owner in self.functions.class_names(call[2], self.symbol.scope, path):
                     self.templates.add_class(owner, Site(self.symbol, call[7], (), call[3]))
                 continue
+            before = len(self.rows)
             handlers[call[1]](call)
+            if call[4] and self.symbol.templates and len(self.rows) > before:
+                self.instantiations.note(path, self.symbol, self.rows[before:])
         return self._unique(), self.lost, self.library_calls
 
     def pack(self, resolved: Resolved) -> Packed:
@@ -115,15 +120,17 @@ class Resolver:
         functors = [tuple(use) for use in self.functors.drain()]
         virtual = [tuple(row) for _, row in self.virtual]
         self.virtual.clear()
-        return [tuple(row) for row in rows], lost, libraries, functors, virtual, self.templates.drain()
+        noted = self.templates.drain(), self.instantiations.drain()
+        return [tuple(row) for row in rows], lost, libraries, functors, virtual, noted
 
     def unpack(self, ctx: Context, path: str, packed: Packed) -> Resolved:
         """The inverse of ``pack``, in the process that links: functors enter the graph, templates are noted here."""
-        rows, lost, libraries, functors, virtual, templates = packed
+        rows, lost, libraries, functors, virtual, (templates, conditional) = packed
         add_functors(ctx, path, [Use(*row) for row in functors])
         self.virtual += [(path, Row(*row)) for row in virtual]
         self.templates.absorb(templates, self.functions.by_id)
-        return rows, lost, libraries
+        self.instantiations.absorb(path, conditional)
+        return [row for row in map(Row._make, rows) if not self.instantiations.holds_back(row)], lost, libraries
 
     def _unique(self) -> list[Row]:
         """One edge per (source, destination, kind, guard): the first place it is read at."""
@@ -446,6 +453,8 @@ def link(ctx: Context, jobs: int = 1) -> None:
 
     for path, packed in zip(paths, fork_map(work, paths, jobs)):
         add(ctx, path, resolver.unpack(ctx, path, packed))
+    for path, row in resolver.instantiations.settled(resolver.functions.by_id):
+        add(ctx, path, ([row], [], []))
     indirect = [*resolver.virtual, *resolver.templates.rows(resolver)]
     made = {e[1] for e in ctx.graph.edges if e[4] in ("construct", "reference")}
     for path, row in indirect:

@@ -20,7 +20,7 @@ from pytrace.graph import Delta, Graph
 from pytrace.link import calls, functions, macros, operators, registration_stubs
 from pytrace.link.context import Context
 from pytrace.link.resolved import Packed
-from pytrace.model import EdgeKind, Facts, NodeKind
+from pytrace.model import GIVEN, EdgeKind, Facts, NodeKind
 from pytrace.store import Store
 
 #: Kinds of files whose facts the state holds.
@@ -303,9 +303,12 @@ def _edges(
     new: Facts,
 ) -> bool:
     graph = delta.added
+    given = set()  # calls of templates that belong to those who use them in a certain way (link/instantiations.py)
     for edge in store.owned_edges(path):
         if edge.rule in _MADE_ANEW:
             continue
+        if edge.key == GIVEN:
+            given.add((edge.src, edge.dst, edge.kind, edge.guard))
         line = lines.of(edge.line) if edge.file == path else edge.line
         if line is None:
             return False
@@ -328,10 +331,11 @@ def _edges(
             return False
         graph.unresolved_name(path, kind, name, moved, reason)
     rows, lost, libraries, functors = packed[:4]
+    rows = [row for row in rows if (row[0], row[1], row[2], row[6]) not in given]
     _known_nodes(store, graph, NodeKind.LIBRARY, [entry[1] for entry in libraries])
     _known_nodes(store, graph, NodeKind.FUNCTOR, [entry[1] for entry in functors if "::{lambda:" not in entry[1]])
     ctx.graph = graph
-    calls.add(ctx, path, resolver.unpack(ctx, path, (rows, lost, libraries, functors, [], ([], [], []))))
+    calls.add(ctx, path, resolver.unpack(ctx, path, (rows, lost, libraries, functors, [], (([], [], []), []))))
     functions.add_dtypes(ctx, path, ctx.functions.by_file.get(path, []), new.get("dtypes", ()))
     return True
 

@@ -75,8 +75,8 @@ class Reach:
                 continue
             if kind == EdgeKind.CALLS_LIBRARY and is_library_plumbing(nodes[dst]):
                 continue
-            if kind == EdgeKind.USES_STUB and key == GIVEN:
-                continue  # its caller has the edge to the stub that it gives
+            if key == GIVEN:
+                continue  # its caller, which gives what decides, has an edge of its own
             out.setdefault(src, []).append((dst, kind, key, candidates > 1))
             ends.add(src)
             if kind in (EdgeKind.REGISTERS, EdgeKind.USES_STUB):

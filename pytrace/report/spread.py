@@ -144,8 +144,8 @@ class Spread:
         self._load({link[0] for link in links})
         following: list[State] = []
         for src, dst, kind, key, candidates, rowid in links:
-            if self.nodes[src].kind in _PYTHON or (kind == EdgeKind.USES_STUB and key == GIVEN):
-                continue  # Python's own calls are walked by _python; who gives a stub has an edge of its own
+            if self.nodes[src].kind in _PYTHON or key == GIVEN:
+                continue  # Python's own calls are walked by _python; who gives what decides has an edge of its own
             for state in below[dst]:
                 above = self._above(src, kind, key, state)
                 if above is None or candidates > MOST_CANDIDATES:

@@ -85,8 +85,8 @@ class Climb:
     def _above(self, edge: Edge, state: State) -> State | None:
         """The state that ``edge`` leads up to, or None when its device contradicts the way so far."""
         node = self.nodes[edge.src]
-        if edge.kind == EdgeKind.USES_STUB and edge.key == GIVEN:
-            return None  # the callers that give this stub have edges of their own
+        if edge.key == GIVEN:
+            return None  # the callers that give what decides have edges of their own
         if node.kind in (NodeKind.PYTHON, NodeKind.BINDING) or _is_block(edge, self.nodes[edge.dst]):
             return None
         device = state[1]

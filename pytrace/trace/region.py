@@ -60,8 +60,8 @@ class Region:
             for edge in edges:
                 if edge.kind == EdgeKind.INSTANTIATES and not is_launcher(edge.key):
                     continue  # a lambda given to something that merely runs it
-                if edge.kind == EdgeKind.USES_STUB and edge.key == GIVEN:
-                    continue  # its caller has the edge to the stub that it gives
+                if edge.key == GIVEN:
+                    continue  # its caller, which gives what decides, has an edge of its own
                 self.out[edge.src].append(edge)
                 if edge.dst not in self.out and edge.dst in self.nodes and opens(self.nodes[edge.dst]):
                     following[edge.dst] = None
