@@ -62,12 +62,12 @@ def command(
             )
         patch = "-"
     store = common.open_store(ctx)
-    found = _against_base(ctx, store, base, hops) if base else _from_changes(store, files, patch, hops)
+    found = _against_base(store, base, hops) if base else _from_changes(store, files, patch, hops)
     output.deliver(_formatted(store, found, fmt, limit, why), output_path)
 
 
-def _against_base(ctx: click.Context, store: Store, base: str, hops: int | None) -> ImpactReport:
-    from pytrace.report import git, impact, revision
+def _against_base(store: Store, base: str, hops: int | None) -> ImpactReport:
+    from pytrace.report import git, impact
     from pytrace.report.patches import FileChange, parse
 
     root = store.meta("root")
@@ -76,40 +76,27 @@ def _against_base(ctx: click.Context, store: Store, base: str, hops: int | None)
     changes = parse(git.difference(root, commit))
     known = {change.path for change in changes}
     changes += [FileChange(p, "", "added", whole=True) for p in git.untracked(root) if p not in known]
-    opened: list[Store] = []
-
-    def old() -> Store:
-        if not opened:
-            quiet, jobs = bool(common.setting(ctx, "quiet")), common.setting(ctx, "jobs")
-            opened.append(revision.store_of(root, commit, jobs=jobs or _default_jobs(), quiet=quiet, near=store))
-            ctx.call_on_close(opened[0].close)
-        return opened[0]
 
     def old_source(path: str) -> str | None:
         content = git.content_at(root, commit, path)
         return None if content is None else content.decode("utf-8", "surrogateescape")
 
     parted = f", where {base} and HEAD parted" if commit != named else ""
-    return impact.report(
-        store, changes, against=f"{base} ({commit[:9]}{parted})", hops=hops, old=old, old_source=old_source
-    )
-
-
-def _default_jobs() -> int:
-    from pytrace.pool import default_jobs
-
-    return default_jobs()
+    return impact.report(store, changes, against=f"{base} ({commit[:9]}{parted})", hops=hops, old_source=old_source)
 
 
 def _from_changes(store: Store, files: tuple[str, ...], patch: str | None, hops: int | None) -> ImpactReport:
-    from pytrace.report import impact
+    from pytrace.report import applied, impact
 
     root = store.meta("root")
     if files:
         changes, against = [_named(root, name) for name in files], "nothing: the files are taken as changed"
     else:
         changes, against = _from_patch(root, patch or "-")
-    return impact.report(store, changes, against=against, hops=hops)
+    by_path = {change.old_path: change for change in changes}
+    return impact.report(
+        store, changes, against=against, hops=hops, old_source=lambda path: applied.old_text(root, by_path[path])
+    )
 
 
 def _named(root: str, name: str) -> FileChange:

@@ -47,6 +47,18 @@ def _matching(source: Sequence[str], lines: Sequence[Line]) -> int:
     )
 
 
+def old_text(root: str, change: FileChange) -> str | None:
+    """The text of a file before a patch that is applied to the tree; None when the patch does not tell."""
+    if change.whole or change.binary:
+        return None
+    added = {line.number for line in change.added}
+    source = [] if change.status == "deleted" else _lines(root, change.path)
+    kept = [text for number, text in enumerate(source, 1) if number not in added]
+    for line in sorted(change.removed, key=lambda line: line.number):
+        kept.insert(line.number - 1, line.text)
+    return "\n".join(kept)
+
+
 def reversed_change(change: FileChange) -> FileChange:
     """The same change seen from the state before it."""
     status = {"added": "deleted", "deleted": "added"}.get(change.status, change.status)
@@ -58,4 +70,5 @@ def reversed_change(change: FileChange) -> FileChange:
         removed=[],
         gaps=change.old_gaps,
         binary=change.binary,
+        reversed=True,
     )

@@ -20,7 +20,7 @@ from pytrace.report.rows import Place
 from pytrace.store import Store
 
 #: Kinds of nodes that a line can be inside of.
-_INSIDE = (NodeKind.FUNCTION, NodeKind.CUDA_KERNEL, NodeKind.FUNCTOR, NodeKind.PYTHON, NodeKind.STUB)
+INSIDE = (NodeKind.FUNCTION, NodeKind.CUDA_KERNEL, NodeKind.FUNCTOR, NodeKind.PYTHON, NodeKind.STUB)
 #: Edges whose evidence is a line of its own: a registration, a re-export, a row of a table.
 _EVIDENCE = (
     EdgeKind.REGISTERS,
@@ -52,6 +52,7 @@ class Seed:
     node: NodeRow
     how: str  #: ``inside``, ``entry``, ``registration``, ``mentions NAME``, ``file``, ``around``
     lines: list[int] = field(default_factory=list)
+    key: str = ""  #: the dispatch key or device that a registration is for, when all of the seed's are for one
 
 
 @dataclass
@@ -65,14 +66,16 @@ class Changed:
     names: list[str] = field(default_factory=list)  #: names that those lines declare
     header: bool = False  #: a header with a change outside of functions: what includes it sees it
 
-    def add(self, node: NodeRow, how: str, lines: Iterable[int] = ()) -> None:
+    def add(self, node: NodeRow, how: str, lines: Iterable[int] = (), key: str = "") -> None:
         """Note a seed; the first way in which a node is changed is told."""
-        seed = self.seeds.setdefault(node.id, Seed(node, how))
+        seed = self.seeds.setdefault(node.id, Seed(node, how, key=key))
+        if seed.key != key and how in ("inside", "registration"):
+            seed.key = ""
         seed.lines = sorted({*seed.lines, *lines})
 
 
-#: path -> line -> what has evidence on this line.
-Evidence = Mapping[str, Mapping[int, Sequence[int]]]
+#: path -> line -> what has evidence on this line, and for which key.
+Evidence = Mapping[str, Mapping[int, Sequence[tuple[int, str]]]]
 
 
 def evidence(store: Store) -> Evidence:
@@ -88,7 +91,7 @@ def find(store: Store, change: FileChange, source: Sequence[str], known: Evidenc
         return found
     if change.whole:
         for node in queries.nodes_of_file(store, change.path):
-            if node.kind in (*_INSIDE, NodeKind.OP, NodeKind.FORMULA):
+            if node.kind in (*INSIDE, NodeKind.OP, NodeKind.FORMULA):
                 found.add(node, "file")
         found.header = change.path.endswith(HEADERS)
         found.outside = [Line(1, "")] if kind in ("tags", "deprecated") else []
@@ -142,21 +145,24 @@ def _things(
     lines: Sequence[Line],
     gaps: Sequence[tuple[int, int]],
     source: Sequence[str],
-    evidence: Mapping[int, Sequence[int]],
+    evidence: Mapping[int, Sequence[tuple[int, str]]],
 ) -> None:
-    nodes = [n for n in queries.nodes_of_file(store, found.change.path) if n.kind in _INSIDE]
+    nodes = [n for n in queries.nodes_of_file(store, found.change.path) if n.kind in INSIDE]
     touched = {line.number for line in lines}
-    cover = _Cover(nodes)
+    cover = Cover(nodes)
     python = found.kind == "python"
     for line in lines:
         inside = cover.innermost(line.number)
         if python:
             inside = [n for n in inside if '"class"' not in (n.attrs or "")]
+        here = evidence.get(line.number, ())
         for node in inside:
-            found.add(node, "inside", [line.number])
-        for node_id in evidence.get(line.number, ()):
+            # A stub that its file only registers stands at the registration.
+            key = dict(here).get(node.id, "") if node.kind == NodeKind.STUB else ""
+            found.add(node, "inside", [line.number], key)
+        for node_id, key in here:
             if not inside:
-                found.add(queries.node(store, node_id), "registration", [line.number])
+                found.add(queries.node(store, node_id), "registration", [line.number], key)
         if not inside and line.number not in evidence and _is_code(line.text, python):
             found.outside.append(line)
     for first, second in gaps:
@@ -166,7 +172,7 @@ def _things(
     _settle_outside(found, nodes, cover, source)
 
 
-def _settle_outside(found: Changed, nodes: Sequence[NodeRow], cover: _Cover, source: Sequence[str]) -> None:
+def _settle_outside(found: Changed, nodes: Sequence[NodeRow], cover: Cover, source: Sequence[str]) -> None:
     """Changed lines between things: who names what they declare; else the whole file."""
     if not found.outside:
         return
@@ -211,7 +217,7 @@ def _is_code(text: str, python: bool) -> bool:
     return not (_COMMENT.match(text) or _DIRECTIVE.match(text) or _NOTHING.match(text))
 
 
-class _Cover:
+class Cover:
     """Nodes of one file by the lines that they span."""
 
     def __init__(self, nodes: Iterable[NodeRow]) -> None:

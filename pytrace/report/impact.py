@@ -41,7 +41,7 @@ class Touched:
     name: str
     file: str
     line: int
-    how: str  #: ``changed``, ``entry``, ``registration``, ``mentions X``, ``file``, ``removed``, ``gone``
+    how: str  #: ``changed``, ``entry``, ``registration``, ``mentions X``, ``file``, ``removed``, ``gone``, ``lost X``
     lines: list[str] = field(default_factory=list)  #: ranges, ``76-78``
 
 
@@ -73,7 +73,7 @@ class Affected:
     way: list[WayStep]
     overloads: list[str] = field(default_factory=list)
     python: list[str] = field(default_factory=list)
-    base: bool = False  #: found in the old revision only
+    base: bool = False  #: it is gone: only the old revision has it
 
 
 @dataclass(eq=False, repr=False)
@@ -108,8 +108,8 @@ class ImpactReport:
     notes: list[str] = field(default_factory=list)
 
 
-#: Gives the store of the old revision (making it when needed) or None when there is none.
-OldStore = Callable[[], "Store | None"]
+#: Gives the old text of a file, by its old path; None when it is not known.
+OldSource = Callable[[str], "str | None"]
 
 
 def report(
@@ -118,41 +118,55 @@ def report(
     *,
     against: str,
     hops: int | None = None,
-    old: OldStore = lambda: None,
-    old_source: Callable[[str], str | None] = lambda path: None,
+    old_source: OldSource = lambda path: None,
 ) -> ImpactReport:
     """What ``changes`` touch. ``store`` is the index of the new state.
 
     ``hops`` is how many operators that call an affected one are crossed. None is one, and more when no test is found by
     that: an internal operator's tests are those of the operators above it.
 
-    ``old_source`` gives the text of a file before the change, ``old`` the index of that state; the latter is asked
-    for only when something is gone that the new state does not know.
+    ``old_source`` gives the text of a file before the change: what is gone is looked up there.
     """
     root = store.meta("root")
     known = changed.evidence(store)
     found = [changed.find(store, change, _source(root, change.path), known) for change in changes]
-    nodes: dict[int, NodeRow] = {}
-    touched: list[Touched] = []
+    seeds = _Seeds()
     for one in found:
         for seed in one.seeds.values():
-            nodes[seed.node.id] = seed.node
-            touched.append(_touched(seed))
-    missing = _removed(store, changes, old_source, nodes, touched)
+            seeds.add(seed.node, _touched(seed), seed.key)
+    notes, operators = _removed(store, changes, old_source, seeds)
     entries = testing.entries(root)
     for crossed in (hops,) if hops is not None else range(1, _MOST_HOPS + 1):
-        spread = Spread(store, nodes.values(), crossed)
-        picked = _picked(spread, entries)
+        spread = Spread(store, seeds.nodes.values(), crossed, seeds.keys)
+        picked = _picked(spread, entries, operators)
         if picked or not spread.hits:
             break
-    result = ImpactReport(stamp(store), against, _files(found), touched, [], [], [], [], [], [], crossed, 0)
-    operators = _operators(spread)
-    if missing:
-        operators += _gone(old, missing, crossed, spread, result)
-        picked = _picked(spread, entries, operators)
+    result = ImpactReport(stamp(store), against, _files(found), seeds.touched, [], [], [], [], [], [], crossed, 0)
+    result.notes += notes
+    operators = [*_operators(spread), *operators]
     _bounds(store, root, found, spread, result)
     _fill(root, spread, operators, picked, result)
     return result
+
+
+@dataclass
+class _Seeds:
+    """What the walk starts from, and how it is told."""
+
+    nodes: dict[int, NodeRow] = field(default_factory=dict)
+    keys: dict[int, str] = field(default_factory=dict)
+    touched: list[Touched] = field(default_factory=list)
+
+    def add(self, node: NodeRow, touched: Touched, key: str = "") -> None:
+        """One more; a node that is a seed for two keys is one for all."""
+        if node.id in self.nodes:
+            if self.keys.get(node.id) != key:
+                self.keys.pop(node.id, None)
+            return
+        self.nodes[node.id] = node
+        self.touched.append(touched)
+        if key:
+            self.keys[node.id] = key
 
 
 def _source(root: str, path: str) -> list[str]:
@@ -174,14 +188,20 @@ def _touched(seed: changed.Seed) -> Touched:
 def _files(found: Iterable[Changed]) -> list[dict[str, str]]:
     rows = []
     for one in found:
-        row = {"path": one.change.path, "status": "named" if one.change.whole else one.change.status}
-        if one.change.old_path and one.change.old_path != one.change.path:
-            row["old_path"] = one.change.old_path
+        change = one.change
+        path, old_path, status = change.path, change.old_path, "named" if change.whole else change.status
+        if change.reversed:  # what the patch says, not what the tree looks like from its other side
+            path, old_path = old_path, path
+            status = {"added": "deleted", "deleted": "added"}.get(status, status)
+        row = {"path": path, "status": status}
+        if old_path and old_path != path:
+            row["old_path"] = old_path
         if not one.kind:
             is_test = one.change.path.startswith("test/") and one.change.path.endswith(".py")
             row["note"] = "a test: run it" if is_test else "bears on no operator (not indexed)"
         elif not one.seeds and not one.outside and not one.change.removed:
-            row["note"] = "comments, blanks and includes only"
+            same = change.status == "renamed" and not change.added
+            row["note"] = "moved as it is" if same else "comments, blanks and includes only"
         rows.append(row)
     return rows
 
@@ -190,64 +210,61 @@ def _files(found: Iterable[Changed]) -> list[dict[str, str]]:
 
 
 def _removed(
-    store: Store,
-    changes: Sequence[FileChange],
-    old_source: Callable[[str], str | None],
-    nodes: dict[int, NodeRow],
-    touched: list[Touched],
-) -> list[FileChange]:
-    """Add what lost lines and still exists to ``nodes``; return the changes that took away what does not exist now."""
-    from pytrace.report import removed
+    store: Store, changes: Sequence[FileChange], old_source: OldSource, seeds: _Seeds
+) -> tuple[list[str], list[Affected]]:
+    """Add what lost lines, and what used something that is gone, to ``seeds``.
 
-    missing = []
+    Returns notes, and the operators that are gone themselves.
+    """
+    from pytrace.report import gone, removed
+
+    missing: list[FileChange] = []
+    sources: dict[str, str] = {}
+    unknown: list[str] = []
     for change in changes:
-        if not change.removed or not kind_of(change.old_path):
+        if not kind_of(change.old_path):
             continue
         source = old_source(change.old_path)
         if source is None:
+            if change.removed:
+                unknown.append(change.old_path)
             continue
-        there, gone = removed.find(store, change, source)
+        sources[change.old_path] = source
+        there, lost = removed.find(store, change, source) if change.removed else ([], False)
         for node, lines in there:
-            if node.id not in nodes:
-                nodes[node.id] = node
-                shown = [f"{a}-{b}" if a != b else str(a) for a, b in ranges(lines)]
-                touched.append(Touched(node.kind, node.name, node.file, node.line, "removed", shown))
-        if gone:
+            shown = [f"{a}-{b}" if a != b else str(a) for a, b in ranges(lines)]
+            seeds.add(node, Touched(node.kind, node.name, node.file, node.line, "removed", shown))
+        if lost:
             missing.append(change)
-    return missing
+    notes = []
+    if unknown:
+        notes.append(
+            f"Lines were removed from {', '.join(unknown)}, whose old text is not known: it is not told who used what "
+            "they held."
+        )
+    if not missing:
+        return notes, []
+    homes = {change.old_path or change.path: change.path for change in changes}
+    found = gone.find(store, missing, sources, homes)
+    for seed in found.seeds:
+        told = _touched(seed)
+        told.how = "gone"
+        seeds.touched.append(told)
+    for user in found.users:
+        how = f"lost {user.lost}" if user.lost else "lost a registration"
+        node = user.node
+        seeds.add(node, Touched(node.kind, node.name, node.file, node.line, how), user.key)
+    if found.unused:
+        more = f" and {len(found.unused) - 3} more" if len(found.unused) > 3 else ""
+        them = "them" if len(found.unused) > 1 else "it"
+        notes.append(f"{', '.join(found.unused[:3])}{more}: gone, and nothing names {them}.")
+    operators = [seed.node for seed in found.seeds if seed.node.kind == NodeKind.OP]
+    return notes, [_gone_operator(node) for node in operators]
 
 
-def _gone(
-    old: OldStore, missing: Sequence[FileChange], hops: int, spread: Spread, result: ImpactReport
-) -> list[Affected]:
-    """Operators that felt what is gone, by the graph of the old revision."""
-    before = old()
-    if before is None:
-        names = ", ".join(change.old_path for change in missing)
-        result.notes.append(f"Something was removed from {names}; without a base revision nothing tells who used it.")
-        return []
-    seeds: dict[int, NodeRow] = {}
-    known = changed.evidence(before)
-    for change in missing:
-        back = FileChange(change.old_path, change.old_path, "modified", added=change.removed, gaps=change.old_gaps)
-        source = [""] * max((line.number for line in change.removed), default=0)
-        for line in change.removed:
-            source[line.number - 1] = line.text
-        for seed in changed.find(before, back, source, known).seeds.values():
-            if not _exists(spread.store, seed.node):
-                seeds[seed.node.id] = seed.node
-                told = _touched(seed)
-                told.how = "gone"
-                result.touched.append(told)
-    found = _operators(Spread(before, seeds.values(), hops))
-    still = {hit.op.name for hit in spread.hits.values()}
-    for one in found:
-        one.base = True
-    return [one for one in found if one.op.name not in still]
-
-
-def _exists(store: Store, node: NodeRow) -> bool:
-    return bool(store.named(node.name, node.kind))
+def _gone_operator(node: NodeRow) -> Affected:
+    place = Place(node.name, node.file, node.line)
+    return Affected(place, 0, 0, True, [], [WayStep(node.kind, node.name, node.file, node.line)], base=True)
 
 
 # -- operators -------------------------------------------------------------------------------------------------------
@@ -371,7 +388,8 @@ def _fill(
     ids = {hit.op.name: hit.op.id for hit in spread.hits.values()}
     for one in operators:
         names = [name for op in (one.op.name, *one.overloads) for name in by_op.get(ids.get(op, 0), ())]
-        one.python = sorted(dict.fromkeys(names), key=lambda name: (rank(name), name))
+        own = _base(one.op.name).rstrip("_")  # torch.cumsum before what calls it
+        one.python = sorted(dict.fromkeys(names), key=lambda name: (name.rpartition(".")[2] != own, rank(name), name))
     result.beyond = _beyond(spread)
     keys = {key for one in operators for key in one.keys if one.hops == 0}
     result.entries = list(dict.fromkeys(entry.name for entry in picked))

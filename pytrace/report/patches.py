@@ -39,6 +39,7 @@ class FileChange:
     context: list[Line] = field(default_factory=list)
     binary: bool = False
     whole: bool = False  #: the whole file counts as changed (``--files``)
+    reversed: bool = False  #: seen from the state before it, where the patch is not applied to the tree yet
 
 
 def parse(text: str) -> list[FileChange]:

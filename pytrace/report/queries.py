@@ -97,15 +97,15 @@ def nodes_of_file(store: Store, path: str) -> list[NodeRow]:
     return [NodeRow._make(row) for row in store.db.execute(sql, (path,))]
 
 
-def evidence(store: Store, kinds: tuple[str, ...]) -> dict[str, dict[int, list[int]]]:
-    """path -> line -> sources of the edges of these kinds that were read there."""
+def evidence(store: Store, kinds: tuple[str, ...]) -> dict[str, dict[int, list[tuple[int, str]]]]:
+    """path -> line -> (source, key) of the edges of these kinds that were read there."""
     sql = (
-        "SELECT DISTINCT f.path, e.line, e.src FROM edge e JOIN file f ON f.id = e.file"
-        f" WHERE e.kind IN ({_marks(kinds)}) ORDER BY e.line, e.src"
+        "SELECT DISTINCT f.path, e.line, e.src, e.key FROM edge e JOIN file f ON f.id = e.file"
+        f" WHERE e.kind IN ({_marks(kinds)}) ORDER BY e.line, e.src, e.key"
     )
-    found: dict[str, dict[int, list[int]]] = {}
-    for path, line, src in store.db.execute(sql, kinds):
-        found.setdefault(path, {}).setdefault(line, []).append(src)
+    found: dict[str, dict[int, list[tuple[int, str]]]] = {}
+    for path, line, src, key in store.db.execute(sql, kinds):
+        found.setdefault(path, {}).setdefault(line, []).append((src, key))
     return found
 
 

@@ -9,7 +9,7 @@ certain ones and are marked.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -81,8 +81,14 @@ class Named:
 class Spread:
     """The walk. ``hits`` and ``names`` hold what it found, by id."""
 
-    def __init__(self, store: Store, seeds: Iterable[NodeRow], most_hops: int = 1) -> None:
-        """Walk up from ``seeds`` over at most ``most_hops`` operators."""
+    def __init__(
+        self, store: Store, seeds: Iterable[NodeRow], most_hops: int = 1, keys: Mapping[int, str] | None = None
+    ) -> None:
+        """Walk up from ``seeds`` over at most ``most_hops`` operators.
+
+        ``keys`` are the dispatch keys or devices of seeds, by id, for which they were changed: others are not blamed.
+        """
+        keys = keys or {}
         self.store = store
         self.nodes: dict[int, NodeRow] = {}
         self.steps: dict[State, Step] = {}
@@ -100,10 +106,10 @@ class Spread:
                 self.steps[node.id, ""] = Step(None, 0, 0, 0, True)
                 first.append((node.id, ""))
             elif node.kind == NodeKind.OP:
-                self._hit(node, (node.id, ""), Step(None, 0, 0, 0, True), "")
+                self._hit(node, (node.id, ""), Step(None, 0, 0, 0, True), keys.get(node.id, ""))
                 ops.append((node.id, ""))
             else:
-                state = (node.id, "cuda" if node.kind == NodeKind.CUDA_KERNEL else "")
+                state = (node.id, "cuda" if node.kind == NodeKind.CUDA_KERNEL else device_of(keys.get(node.id, "")))
                 self.steps[state] = Step(None, 0, 0, 0, True)
                 first.append(state)
         doubtful: list[tuple[State, State, int, str, str]] = []

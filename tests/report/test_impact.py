@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,43 @@ def test_a_renamed_function_is_found_in_the_old_revision(repository: Path) -> No
     # What nothing calls any more is told by who called it before.
     assert touched(found)["at::native::gelu_step"] == "gone"
     assert "aten::gelu.out" in ops(found)
-    assert any(one.get("base") for one in found["operators"])
+    assert "torch.nn.functional.gelu" in [name["name"] for name in found["python"]]
+    assert not list(Path(os.environ["PYTRACE_CACHE"], "index").glob("commit-*"))  # no index of HEAD
+
+
+def test_a_registration_that_is_gone_concerns_its_device(repository: Path) -> None:
+    edit(repository, f"{N}/cuda/BinaryMulKernel.cu", "REGISTER_DISPATCH(mul_stub, &mul_kernel)", "")
+    found = impact(repository, "--base", "HEAD")
+    assert touched(found) == {"mul_stub": "lost a registration"}
+    mul = next(one for one in found["operators"] if one["op"]["name"] == "aten::mul.out")
+    assert mul["keys"] == ["CUDA"]
+
+
+@pytest.mark.parametrize("by_patch", [False, True])
+def test_a_deleted_file(repository: Path, by_patch: bool) -> None:
+    """Told by the old text alone: what its kernel was registered for, and who was forgotten and still calls it."""
+    git(repository, "rm", "-q", f"{N}/cuda/BinaryMulKernel.cu")
+    if by_patch:
+        found = impact(repository, stdin=git(repository, "diff", "--cached") + "\n")
+    else:
+        found = impact(repository, "--base", "HEAD")
+    assert touched(found)["at::native::mul_kernel"] == "gone"
+    assert touched(found)["mul_stub"] == "lost at::native::mul_kernel"
+    assert found["operators"][0]["keys"] == ["CUDA"]
+    assert "aten::mul.out" in ops(found)
+
+
+def test_a_function_that_goes_and_is_still_named(repository: Path) -> None:
+    edit(repository, f"{N}/Dropout.cpp", "namespace at::native {", "namespace at::native {\nvoid spare() {}")
+    edit(repository, f"{N}/Copy.cpp", "namespace at::native {", "namespace at::native {\nvoid idle() { spare(); }")
+    commit_all(repository, "a function, and a call of it")
+    edit(repository, f"{N}/Dropout.cpp", "void spare() {}", "")
+    found = impact(repository, "--base", "HEAD")
+    assert touched(found) == {"at::native::spare": "gone", "at::native::idle": "lost at::native::spare"}
+    edit(repository, f"{N}/Copy.cpp", "void idle() { spare(); }", "")
+    assert impact(repository, "--base", "HEAD")["notes"] == [
+        "at::native::idle, at::native::spare: gone, and nothing names them."
+    ]
 
 
 def test_a_deleted_yaml_entry(repository: Path) -> None:
@@ -99,6 +136,22 @@ def test_the_base_is_where_the_branches_parted(repository: Path) -> None:
     found = impact(repository, "--base", "main")
     assert list(touched(found)) == ["TanhBackward0"]  # main's own change is not blamed on the topic
     assert found["operators"][0]["keys"] == ["backward"]
+
+
+@pytest.mark.parametrize("applied", [True, False])
+def test_a_patch_tells_its_files_as_it_does(repository: Path, applied: bool) -> None:
+    git(repository, "mv", f"{N}/cuda/BinaryMulKernel.cu", f"{N}/cuda/BinaryMul.cu")
+    (repository / N / "Fresh.cpp").write_text("int fresh() { return 1; }\n")
+    git(repository, "add", "-A")
+    patch = git(repository, "diff", "--cached", "--find-renames") + "\n"
+    if not applied:
+        git(repository, "reset", "-q", "--hard")
+    found = impact(repository, stdin=patch)
+    files = {row["path"]: (row["status"], row.get("old_path"), row.get("note")) for row in found["files"]}
+    assert files == {
+        f"{N}/Fresh.cpp": ("added", None, files[f"{N}/Fresh.cpp"][2]),
+        f"{N}/cuda/BinaryMul.cu": ("renamed", f"{N}/cuda/BinaryMulKernel.cu", "moved as it is"),
+    }
 
 
 @pytest.mark.parametrize("applied", [True, False])
