@@ -10,7 +10,7 @@ from pytrace.trace import api, cpp_api, resolve
 
 
 @click.command("api")
-@click.argument("name")
+@click.argument("name", callback=common.as_name)
 @click.option(
     "--depth",
     type=click.IntRange(min=0),

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pytrace.cli import common
 from pytrace.errors import UnknownName
-from pytrace.trace import resolve, search, spelling
+from pytrace.trace import lookup, messages, resolve, search, spelling
 from pytrace.trace.answers import Unknown
 from pytrace.trace.walk import ref
 
 if TYPE_CHECKING:
     from pytrace.render.page import Page
     from pytrace.store import Store
+
+#: So many letters of what was asked are repeated in a sentence.
+_MOST_QUOTED = 200
 
 
 def page(store: Store) -> Page:
@@ -30,21 +34,39 @@ def emit_json(store: Store, schema: str, answer: Any) -> None:
     common.emit(dumps(schema, answer, tree))
 
 
-def unknown(store: Store, text: str, what: str, kinds: tuple[str, ...], hint: str = "") -> NoReturn:
-    """Raise ``UnknownName``: what was looked for, the nearest names of these kinds, the next command."""
-    from pytrace.render.other_text import unknown_text
+def unknown(store: Store, text: str, what: str, kinds: tuple[str, ...], answer: str = "") -> NoReturn:
+    """Raise ``UnknownName``: what was looked for, the nearest names of these kinds, the next command.
 
+    ``answer`` is what else was found out about the name; then it is all that is said.
+    """
+    from pytrace.render.other_text import unknown_text
+    from pytrace.render.page import printable
+
+    if answer:
+        raise UnknownName(printable(answer[:1].upper() + answer[1:] if answer.split()[0].isalpha() else answer))
+    message = messages.read(text)
+    text = message.op if message is not None else text
     name = spelling.cpp_name(text) if "(" in text or "<" in text else spelling.clean(text)
-    hint = hint or elsewhere(store, text)
-    nearest = [] if hint else search.nearest(store, name, kinds=kinds)
+    hint = elsewhere(store, text)
+    nearest = [] if hint and len(kinds) > 1 else search.nearest(store, name, kinds=kinds)
     last = name.replace("::", ".").rpartition(".")[2]
-    hint = hint or f"`pytrace search {last or text}` looks through every kind of name."
-    answer = Unknown(text, what, [ref(n) for n in nearest], hint)
-    raise UnknownName(unknown_text(answer), [n.name for n in nearest])
+    word = last if re.fullmatch(r"\w{2,60}", last) else "WORD"
+    hint = hint or f"`pytrace search {word}` looks through every kind of name."
+    raise UnknownName(
+        unknown_text(Unknown(_short(text), what, [ref(n) for n in nearest], hint)), [n.name for n in nearest]
+    )
+
+
+def _short(text: str) -> str:
+    """A text as it is quoted: the middle of a long one is left out."""
+    return text if len(text) <= _MOST_QUOTED else f"{text[: _MOST_QUOTED - 40]}…{text[-39:]}"
 
 
 def elsewhere(store: Store, text: str) -> str:
     """A sentence that says what the name is, when it is something that another command answers for."""
+    named = resolve.python_nodes(store, text)
+    if not named and resolve.operators(store, text).nodes:
+        return f"It is an operator: `pytrace op {spelling.clean(text)}` tells all about it."
     cpp = resolve.cpp_nodes(store, text).nodes
     if cpp:
         first = cpp[0]
@@ -52,9 +74,9 @@ def elsewhere(store: Store, text: str) -> str:
             f"{first.name} is a {first.kind.replace('_', ' ')}{f' ({first.at})' if first.at else ''}:"
             f" `pytrace kernel {first.bare} --up` shows the operators that reach it."
         )
-    named = resolve.python_nodes(store, text)
     if named:
         return f"It is a Python name: `pytrace api {named[0].name}` goes down from it."
-    if resolve.operators(store, text).nodes:
-        return f"It is an operator: `pytrace op {spelling.clean(text)}` tells all about it."
+    namespace = next((space for space, _, _ in spelling.op_names(text) if space), "")
+    if namespace and not lookup.has_namespace(store, namespace) and text.partition(namespace)[0] in ("", "torch.ops."):
+        return f"The tree defines no operator in the namespace {namespace}: another project does, or it is misspelt."
     return ""

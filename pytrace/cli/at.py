@@ -9,7 +9,7 @@ from pytrace.trace import at
 
 
 @click.command("at")
-@click.argument("place", metavar="FILE:LINE")
+@click.argument("place", callback=common.as_name, metavar="FILE:LINE")
 @common.limit_option(8, "Show at most so many operators; 0 shows all.")
 @common.format_option("text", "json")
 @common.why_option

@@ -10,7 +10,7 @@ from pytrace.trace import backward, backward_names, resolve
 
 
 @click.command("backward")
-@click.argument("name")
+@click.argument("name", callback=common.as_name)
 @click.option(
     "--depth",
     type=click.IntRange(min=0),

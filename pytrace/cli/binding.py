@@ -10,7 +10,7 @@ from pytrace.trace import binding
 
 
 @click.command("binding")
-@click.argument("name")
+@click.argument("name", callback=common.as_name)
 @common.limit_option(20, "Show at most so many definitions, callers and callees; 0 shows all.")
 @common.format_option("text", "json")
 @common.why_option

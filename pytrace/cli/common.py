@@ -3,7 +3,7 @@
 A command that asks a question looks like this::
 
     @click.command()
-    @click.argument("name")
+    @click.argument("name", callback=common.as_name)
     @common.store_options            # --root --no-refresh --quiet --jobs (read by open_store, not passed on)
     @common.format_option("text", "json")
     @common.limit_option(20)
@@ -31,6 +31,27 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _KEY = "pytrace."
+
+
+#: A kernel with all its template arguments, mangled, has some thousand letters; what is longer than this is no name.
+_LONGEST_NAME = 20_000
+
+
+def as_name(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+    """Callback of arguments that are names as people paste them.
+
+    Bytes that are not UTF-8 become ``\ufffd``: no name of the index has one. Raises ``BadQuestion`` for a text that is
+    too long to be a name.
+    """
+    if isinstance(value, tuple):
+        return tuple(as_name(ctx, param, text) for text in value)
+    if len(value) > _LONGEST_NAME:
+        from pytrace.errors import BadQuestion
+
+        raise BadQuestion(
+            f"A text of {len(value):,} letters is no name: names are read up to {_LONGEST_NAME:,} letters."
+        )
+    return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _keep(ctx: click.Context, param: click.Parameter, value: Any) -> Any:

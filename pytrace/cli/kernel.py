@@ -9,7 +9,7 @@ from pytrace.trace import kernel, resolve
 
 
 @click.command("kernel")
-@click.argument("name")
+@click.argument("name", callback=common.as_name)
 @click.option("--up", is_flag=True, help="Show the paths up to the operators and Python names that reach it.")
 @click.option(
     "--paths",

@@ -11,7 +11,7 @@ from pytrace.trace import devices, op, resolve
 
 
 @click.command("op")
-@click.argument("name")
+@click.argument("name", callback=common.as_name)
 @click.option("--device", metavar="DEVICE", default="", help="Keep one path: cpu, cuda, mps, xpu, …")
 @click.option(
     "--depth",

@@ -9,7 +9,7 @@ from pytrace.trace import search
 
 
 @click.command("search")
-@click.argument("text", nargs=-1, required=True)
+@click.argument("text", nargs=-1, required=True, callback=common.as_name)
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only op, function, cuda_kernel, stub, python, …")
 @common.limit_option(20)
 @common.format_option("text", "json")

@@ -10,7 +10,7 @@ from pytrace.trace import kernel, resolve
 
 
 @click.command("stub")
-@click.argument("name")
+@click.argument("name", callback=common.as_name)
 @common.limit_option(20, "Show at most so many users; 0 shows all.")
 @common.format_option("text", "json")
 @common.why_option

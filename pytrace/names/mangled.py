@@ -39,6 +39,8 @@ _OPERATORS = _table(
 )
 _QUALIFIERS = "rVK"
 _MOST_DEPTH = 150
+#: Each name in a path is a candidate for substitution, with all before it: symbols of the tree have a few hundred.
+_MOST_KNOWN = 3000
 
 
 class _Cut(Exception):
@@ -84,6 +86,12 @@ class _Reader:
             return True
         return False
 
+    def _know(self, path: Path) -> None:
+        """A candidate for substitution: the path as it is now."""
+        if len(self.known) >= _MOST_KNOWN:
+            raise _Cut
+        self.known.append(Path(list(path.parts)))
+
     def _deeper(self) -> None:
         self.depth += 1
         if self.depth > _MOST_DEPTH:
@@ -106,7 +114,7 @@ class _Reader:
                     path.parts.append(Part("std"))
                 self._unqualified(path)
                 if self._peek() == "I":
-                    self.known.append(Path(list(path.parts)))
+                    self._know(path)
             if self._peek() == "I":
                 self._arguments(path)
         self.depth -= 1
@@ -129,7 +137,7 @@ class _Reader:
             else:
                 self._unqualified(path)
             if pushed:
-                self.known.append(Path(list(path.parts)))
+                self._know(path)
         if pushed:
             self.known.pop()  # the whole is not a candidate here; a type makes it one
 
@@ -225,7 +233,7 @@ class _Reader:
             path = Path([Part("std"), *([Part(_STANDARD[letter])] if _STANDARD[letter] else [])])
             if letter == "t":
                 self._unqualified(path)
-                self.known.append(Path(list(path.parts)))
+                self._know(path)
             return path
         index = self._sequence()
         if index >= len(self.known):
@@ -289,43 +297,43 @@ class _Reader:
             while self._peek() and self._peek() in "KVr" and letter in "KVr":
                 self.at += 1
             self.type(path)
-            self.known.append(Path(list(path.parts)))
+            self._know(path)
         elif letter == "F":
             self.at += 1
             while not self._take("E"):
                 self.type(Path())
-            self.known.append(Path())
+            self._know(Path())
         elif letter == "A":
             self.at += 1
             while self._next() != "_":
                 pass
             self.type(path)
-            self.known.append(Path(list(path.parts)))
+            self._know(path)
         elif letter == "T":
             self._parameter()
-            self.known.append(Path())
+            self._know(Path())
             if self._peek() == "I":
                 self._arguments(path)
-                self.known.append(Path())
+                self._know(Path())
         elif letter == "M":
             self.at += 1
             self.type(Path())
             self.type(Path())
-            self.known.append(Path())
+            self._know(Path())
         elif letter == "D":
             self._special(path)
         elif letter == "u":
             self.at += 1
             self._source(path)
-            self.known.append(Path(list(path.parts)))
+            self._know(path)
         elif letter == "S" and self._peek(2) != "St":
             path.parts += self._substitution().parts
             if self._peek() == "I":
                 self._arguments(path)
-                self.known.append(Path(list(path.parts)))
+                self._know(path)
         else:
             self.name(path)
-            self.known.append(Path(list(path.parts)))
+            self._know(path)
         self.depth -= 1
 
     def _special(self, path: Path) -> None:
@@ -334,7 +342,7 @@ class _Reader:
         letter = self._next()
         if letter == "p":
             self.type(path)
-            self.known.append(Path())
+            self._know(Path())
         elif letter in "tT":
             raise _Cut  # decltype
         elif letter == "F":

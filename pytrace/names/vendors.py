@@ -2,7 +2,8 @@
 
 A vendor does not document its kernels' names, but they follow patterns. A row says which library a name belongs to,
 what it does, and which of that library's entry points (as the index names them) can have started it; the index then
-has the call sites. The rows tell families, never single kernels.
+has the call sites. The rows tell families, never single kernels. What a group ``routine`` of a pattern finds in the
+name (``getrf``) stands for ``{routine}`` in the entry points.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ class Vendor(NamedTuple):
     library: str
     what: str
     entry: str
+    loose: str = ""  #: entry points of the whole library, for a routine that none is called like
 
 
 _GEMM = r"cublas(?:Lt)?(?:[SDCZH])?(?:gemm|Gemm|Matmul$)\w*"
@@ -31,6 +33,13 @@ _FILTER = rf"cudnnConvolutionBackwardFilter|{_PLAN}"
 _CONVOLUTION = rf"cudnnConvolution(?:(?:BiasActivation)?Forward|Backward(?:Data|Filter))|{_PLAN}"
 #: cuDNN computes convolutions with cuBLAS's kernels of matrix products as well: their names do not tell which.
 _PRODUCT = rf"{_GEMM}|{_CONVOLUTION}"
+#: A routine as LAPACK names it: the kind of matrix, and what is done with it. cuSOLVER and MAGMA keep the names.
+_LAPACK = r"(?P<routine>(?:ge|po|sy|he|or|un|tr)(?:trf|trs|tri|qrf|mqr|gqr|evd|evj|ev|svdj|svda|svd|ls))"
+#: Namespaces in front of CUB's own: PyTorch's (``at_cuda_detail``), the toolkit's (``CUB_200200_700_NS``).
+_CUB = r"(?:void )?(?:\w+::)*(?:cub|CUB_\w+)::(?:\w+::)*"
+_THRUST = r"(?:void )?(?:\w+::)*thrust::"
+#: Thrust's kernels stand in namespaces that are called like the algorithm: ``cuda_cub::__unique_by_key``.
+_THRUST_PART = rf"{_THRUST}.*?cuda_cub::(?:\w+::)*__"
 _ARCHITECTURE = r"(?:maxwell|pascal|volta|turing|ampere|ada|hopper|blackwell|sm\d+)"
 
 #: (pattern of the whole text, library, what it does, entry points). First match wins: the special before the general.
@@ -46,6 +55,8 @@ _ROWS: tuple[tuple[str, str, str, str], ...] = (
     # Triton as Inductor names it (torch/_inductor/codegen/triton.py): triton_<kind>_fused_<operators>_<number>
     (r"triton_", "Triton, by Inductor", "code that torch.compile wrote at run time", ""),
     (r"fused_\w+_\d{6,}$", "NNC or NVFuser", "code that TorchScript's fuser wrote at run time", ""),
+    # Attention by cuDNN's graph API, before the convolutions whose directions (fprop, …) its names have as well
+    (r".*cudnn\w*_(?:sdpa|flash|mha|fmha)", "cuDNN", "attention", r"cudnn_frontend::graph::\w+"),
     # cuDNN's convolutions: direction in the name (fprop, dgrad, wgrad), xmma and CUTLASS builds included
     (
         r".*(?:cudnn|xmma|implicit_gemm|cutlass_tensorop\w*).*wgrad|.*(?:cudnn|xmma).*Wgrad",
@@ -66,17 +77,17 @@ _ROWS: tuple[tuple[str, str, str, str], ...] = (
         r".*cudnn::.*(?:bn_fw|BatchNorm\w*Forward)|.*cudnn_bn_fw",
         "cuDNN",
         "batch normalisation",
-        rf"cudnnBatchNormalizationForward\w*|{_PLAN}",
+        r"cudnnBatchNormalizationForward\w*",
     ),
     (
         r".*cudnn::.*bn_bw|.*cudnn_bn_bw",
         "cuDNN",
         "backward of batch normalisation",
-        rf"cudnnBatchNormalizationBackward\w*|{_PLAN}",
+        r"cudnnBatchNormalizationBackward\w*",
     ),
     (r".*cudnn::.*pooling_fw|.*cudnn::.*[Pp]ool", "cuDNN", "pooling", r"cudnnPooling\w*"),
     (
-        r".*(?:RNN_block|LSTM_elementWise|GRU_elementWise|cudnn::rnn|persistRNN)",
+        r".*(?:RNN_block|LSTM_elementWise|GRU_elementWise|elemWiseRNN|cudnn::rnn|persistRNN)",
         "cuDNN",
         "a recurrent network",
         r"cudnnRNN(?:Forward|Backward)\w*",
@@ -95,12 +106,21 @@ _ROWS: tuple[tuple[str, str, str, str], ...] = (
     (r".*cusparseLt", "cuSPARSELt", "structured sparse product", r"cusparseLtMatmul\w*"),
     (r".*cusparse(?!\w*Gemm)", "cuSPARSE", "sparse linear algebra", r"cusparse(?:Sp|SDDMM|X|[SDCZ])\w*"),
     (
-        r".*cusolver|(?:void )?(?:getrf|potrf|geqrf|syevj|gesvdj|batch_symmetric_eig)\w*",
+        rf"(?:.*cusolver.*?|(?:void )?){_LAPACK}",
         "cuSOLVER",
         "linear algebra",
-        r"cusolverDn\w+",
+        r"cusolverDn[SDCZX]{routine}\w*|cublas[SDCZ]{routine}Batched",
+    ),
+    (r".*cusolver|(?:void )?batch_symmetric_eig\w*", "cuSOLVER", "linear algebra", r"cusolverDn\w+"),
+    # CUTLASS's templates written out are compiled into the program itself; the libraries' own kernels have short names
+    (
+        r"(?:void )?cutlass::(?:device_kernel|Kernel2?)<.*\bcutlass::(?:gemm|conv|epilogue)::",
+        "CUTLASS, compiled into PyTorch or another library",
+        "matrix product",
+        r"cutlass::(?:gemm::device::\w+.*|make_cute_packed_stride)",
     ),
     (r"(?:void )?magma_\w*gemm\w*_kernel", "cuBLAS", "matrix product", _GEMM),
+    (rf"(?:void )?magma_?[sdcz]?{_LAPACK}", "MAGMA", "linear algebra", r"magma_[sdcz]{routine}\w*"),
     (r"(?:void )?(?:magma_|\w+_kernel_batched_magma)", "MAGMA", "linear algebra", r"magma_\w+"),
     # cuBLAS and cuBLASLt: <architecture>_<type>gemm_<tile>_<transposition>; gemv and split-k helpers
     (
@@ -124,41 +144,48 @@ _ROWS: tuple[tuple[str, str, str, str], ...] = (
     # rocBLAS and hipBLASLt: Tensile's names begin with the contraction's indices; a ROCm build calls where CUDA does
     (r"Cijk_", "rocBLAS or hipBLASLt (Tensile)", "matrix product", _GEMM),
     (r"(?:miopen|MIOpen|gridwise_convolution|naive_conv_)", "MIOpen", "convolution", r"miopenConvolution\w+"),
-    # CUB and Thrust, with the namespace that PyTorch or the toolkit wraps around them
+    # CUB; Thrust runs its kernels too, and those of a sort or a scan carry CUB's names
     (
-        r"(?:void )?(?:\w+::)*(?:cub|CUB_\w+)::(?:\w+::)*DeviceRadixSort",
+        rf"{_CUB}DeviceRadixSort",
         "CUB",
         "radix sort",
-        r"(?:\w+::)*cub::DeviceRadixSort::\w+",
+        r"(?:\w+::)*cub::DeviceRadixSort::\w+|thrust::(?:stable_)?sort\w*",
     ),
+    (rf"{_CUB}DeviceSegmentedRadixSort", "CUB", "segmented sort", r"(?:\w+::)*cub::DeviceSegmentedRadixSort::\w+"),
     (
-        r"(?:void )?(?:\w+::)*(?:cub|CUB_\w+)::(?:\w+::)*DeviceSegmentedRadixSort",
+        rf"{_CUB}DeviceMergeSort",
         "CUB",
-        "segmented sort",
-        r"(?:\w+::)*cub::DeviceSegmentedRadixSort::\w+",
+        "merge sort",
+        r"(?:\w+::)*cub::DeviceMergeSort::\w+|thrust::(?:stable_)?sort\w*",
     ),
-    (r"(?:void )?(?:\w+::)*(?:cub|CUB_\w+)::(?:\w+::)*DeviceScan", "CUB", "scan", r"(?:\w+::)*cub::DeviceScan::\w+"),
+    (rf"{_CUB}DeviceScan", "CUB", "scan", r"(?:\w+::)*cub::DeviceScan::\w+|thrust::\w*scan\w*"),
     (
-        r"(?:void )?(?:\w+::)*(?:cub|CUB_\w+)::(?:\w+::)*DeviceReduceByKey",
+        rf"{_CUB}DeviceReduceByKey",
         "CUB",
         "reduction by key",
-        r"(?:\w+::)*cub::DeviceReduce::ReduceByKey",
+        r"(?:\w+::)*cub::DeviceReduce::ReduceByKey|thrust::reduce_by_key",
+    ),
+    (rf"{_CUB}Device(?:Segmented)?Reduce", "CUB", "reduction", r"(?:\w+::)*cub::Device(?:Segmented)?Reduce::\w+"),
+    (rf"{_CUB}Device(?:Select|UniqueByKey)", "CUB", "selection", r"(?:\w+::)*cub::DeviceSelect::\w+"),
+    (rf"{_CUB}DeviceRunLengthEncode", "CUB", "run-length encoding", r"(?:\w+::)*cub::DeviceRunLengthEncode::\w+"),
+    (_CUB, "CUB", "a primitive", r"(?:\w+::)*cub::Device\w+::\w+"),
+    # Thrust: the algorithm by its namespace, or all of them
+    (rf"{_THRUST}.*(?:merge_sort|[Ss]ort)", "Thrust", "sort", r"thrust::(?:stable_)?sort\w*"),
+    (rf"{_THRUST_PART}extrema", "Thrust", "smallest or largest element", r"thrust::(?:min|max|minmax)_element"),
+    (
+        rf"{_THRUST_PART}parallel_for",
+        "Thrust",
+        "a loop over elements",
+        r"thrust::(?:transform|for_each|fill|copy|sequence|tabulate|generate|scatter|gather|replace)\w*",
     ),
     (
-        r"(?:void )?(?:\w+::)*(?:cub|CUB_\w+)::(?:\w+::)*Device(?:Reduce|SegmentedReduce)",
-        "CUB",
+        rf"{_THRUST_PART}reduce::",
+        "Thrust",
         "reduction",
-        r"(?:\w+::)*cub::Device(?:Segmented)?Reduce::\w+",
+        r"thrust::(?:(?:transform_)?reduce|count|inner_product|find|all_of|any_of)\w*",
     ),
-    (
-        r"(?:void )?(?:\w+::)*(?:cub|CUB_\w+)::(?:\w+::)*DeviceSelect",
-        "CUB",
-        "selection",
-        r"(?:\w+::)*cub::DeviceSelect::\w+",
-    ),
-    (r"(?:void )?(?:\w+::)*(?:cub|CUB_\w+)::", "CUB", "a primitive", r"(?:\w+::)*cub::Device\w+::\w+"),
-    (r"(?:void )?thrust::.*merge_sort|(?:void )?thrust::.*[Ss]ort", "Thrust", "sort", r"thrust::(?:stable_)?sort\w*"),
-    (r"(?:void )?(?:\w+::)*thrust::", "Thrust", "an algorithm", r"thrust::\w+"),
+    (rf"{_THRUST_PART}(?P<routine>[a-z]+(?:_[a-z]+)*)", "Thrust", "{routine}", r"thrust::{routine}\w*"),
+    (_THRUST, "Thrust", "an algorithm", r"thrust::\w+"),
     (r"(?:void )?fbgemm_gpu::", "FBGEMM_GPU", "a kernel of a library of its own", ""),
     (r"Mem(?:cpy|set)\b|\[CUDA mem", "the CUDA runtime", "a copy or a fill", ""),
 )
@@ -179,4 +206,19 @@ def vendor_of(text: str) -> Vendor | None:
     text = text.strip().strip("`'\"").strip()
     if _OWN.match(text) or text.startswith(("_ZN2at", "_ZN3c10", "_ZN5torch")):
         return None
-    return next((vendor for pattern, vendor in _VENDORS if pattern.match(text)), None)
+    for pattern, vendor in _VENDORS:
+        found = pattern.match(text)
+        if found:
+            if (
+                "at_cuda_detail::" in text
+            ):  # PyTorch's own CUB: Thrust brings the toolkit's (ATen/cuda/cub_definitions.cuh)
+                return vendor._replace(entry=vendor.entry.partition("|thrust::")[0])
+            routine = found.groupdict().get("routine") or ""
+            return vendor if not routine else _named(vendor, routine)
+    return None
+
+
+def _named(vendor: Vendor, routine: str) -> Vendor:
+    """The row for a kernel whose name tells the routine; without entry points of that name, those of any."""
+    entry, what = vendor.entry.replace("{routine}", routine), vendor.what.replace("{routine}", routine)
+    return Vendor(vendor.library, what, entry, vendor.entry.replace("{routine}", r"\w*"))

@@ -13,12 +13,13 @@ from pytrace.store import Store
 from pytrace.trace import labels
 from pytrace.trace.resolve import Found
 
+_WORDING = "does not have a deterministic implementation"
 _MESSAGE = re.compile(r"['\"]?(?P<name>[\w:. ]+?)['\"]? does not have a deterministic implementation")
 
 
 def is_message(text: str) -> bool:
     """Whether the text is the message of an alert."""
-    return bool(_MESSAGE.search(text))
+    return _WORDING in text and bool(_MESSAGE.search(text))
 
 
 def find(store: Store, text: str) -> Found | None:
@@ -26,7 +27,7 @@ def find(store: Store, text: str) -> Found | None:
 
     A message always gets an answer: the functions where its name survives as the label of a dispatch, or none.
     """
-    message = _MESSAGE.search(text)
+    message = _MESSAGE.search(text) if _WORDING in text else None
     name = message["name"].strip() if message else text.strip("`'\" ")
     alerts = store.named(name, NodeKind.ALERT)
     if alerts:

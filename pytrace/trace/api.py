@@ -13,6 +13,8 @@ from pytrace.trace.walk import ref, via
 
 _DOWN = (EdgeKind.ALIAS_OF, EdgeKind.BINDS, EdgeKind.CALLS_OP, EdgeKind.CALLS)
 _LEVELS = 12
+#: Lines for what calls C++ without an operator: an aside.
+_CPP_LINES = 20
 
 
 def answer(
@@ -35,6 +37,8 @@ def answer(
     sentence = ""
     if not ways and through is not python_side.PYTHON_KINDS:
         sentence = "No operator stands behind this name, as far as the index can tell."
+    elif not ways and any(step.steps for step in roots):
+        sentence = "No operator stands behind this name, as far as the index can tell: it ends in C++."
     elif not ways:
         sentence = "Pure Python: no operator stands behind this name, as far as the index can tell."
     how = "" if any(n.name == query for n in nodes) else f"{query} is {', '.join(n.name for n in nodes[:3])}"
@@ -50,9 +54,11 @@ def _is_making(name: str) -> bool:
 
 
 def _draw(store: Store, starts: list[Node], levels: int, limit: int, through: frozenset[str]) -> list[Step]:
-    """Trees of calls that lead to an operator, breadth first, each name opened once."""
+    """Trees of calls that lead to an operator (when none is there: to C++), breadth first, each name opened once."""
     nodes, out = _load(store, starts, levels, through)
-    useful = _leading(nodes, out)
+    useful = _leading(nodes, out, NodeKind.OP)
+    if not useful:
+        useful, limit = _leading(nodes, out, NodeKind.BINDING), min(limit or _CPP_LINES, _CPP_LINES)
     roots = [Step(ref(n)) for n in starts]
     queue = deque(zip(roots, starts))
     opened: set[int] = set()
@@ -114,13 +120,13 @@ def _load(
     return nodes, out
 
 
-def _leading(nodes: dict[int, Node], out: dict[int, list[Edge]]) -> set[int]:
-    """Nodes from which an operator is reached."""
+def _leading(nodes: dict[int, Node], out: dict[int, list[Edge]], kind: str) -> set[int]:
+    """Nodes from which one of this kind is reached, and those themselves."""
     into: dict[int, list[int]] = {}
     for src, edges in out.items():
         for edge in edges:
             into.setdefault(edge.dst, []).append(src)
-    todo = [i for i, n in nodes.items() if n.kind == NodeKind.OP]
+    todo = [i for i, n in nodes.items() if n.kind == kind]
     found = set(todo)
     while todo:
         for src in into.get(todo.pop(), ()):

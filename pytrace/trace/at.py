@@ -71,8 +71,15 @@ def _crossings(store: Store, path: str, line: int) -> list[Step]:
     edges = [e for e in store.edges_from(sources) if e.file == path and e.line == line] if sources else []
     nodes: dict[int, Node] = store.nodes([i for e in edges for i in (e.src, e.dst)])
     steps: dict[int, Step] = {}
+    told: dict[tuple[int, int], Step] = {}
     for edge in edges:
         step = steps.setdefault(edge.src, Step(ref(nodes[edge.src])))
-        if edge.kind != EdgeKind.GENERATED_FROM:
-            step.steps.append(Step(ref(nodes[edge.dst]), via(edge)))
+        if edge.kind == EdgeKind.GENERATED_FROM:
+            continue
+        below = told.get((edge.src, edge.dst))
+        if below is None:
+            below = told[edge.src, edge.dst] = Step(ref(nodes[edge.dst]), via(edge))
+            step.steps.append(below)
+        elif below.via is not None and edge.kind == below.via.kind and edge.key not in below.via.key.split(", "):
+            below.via.key += f", {edge.key}"
     return [step for step in steps.values() if step.steps]

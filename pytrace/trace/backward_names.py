@@ -18,7 +18,7 @@ _MESSAGE = re.compile(r"derivative for ['\"]?(?P<name>[\w:. ]+?)['\"]? is not im
 
 def by_message(store: Store, text: str) -> Found:
     """The operators whose formula is ``not_implemented("NAME")`` for the NAME of a message, or of two plain words."""
-    match = _MESSAGE.search(text)
+    match = _MESSAGE.search(text) if "derivative for " in text else None
     name = match["name"] if match else spelling.clean(text)
     quoted = f'not_implemented("{name}")'
     formulas = [

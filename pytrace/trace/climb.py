@@ -42,13 +42,14 @@ class Climb:
     through it.
     """
 
-    def __init__(self, store: Store, seeds: Iterable[Node], bound: int = _MAX_NODES) -> None:
-        """Walk up from ``seeds``; stop (and remember it) when more than ``bound`` nodes were met."""
+    def __init__(self, store: Store, seeds: Iterable[Node], bound: int = _MAX_NODES, device: str = "") -> None:
+        """Walk up from ``seeds``, which run on ``device``; stop (and remember it) when more than ``bound`` were met."""
         self.store = store
         self.nodes: dict[int, Node] = {n.id: n for n in seeds}
         self.distance: dict[State, int] = {
-            (n.id, "cuda" if n.kind == NodeKind.CUDA_KERNEL else ""): 0 for n in self.nodes.values()
+            (n.id, "cuda" if n.kind == NodeKind.CUDA_KERNEL else device): 0 for n in self.nodes.values()
         }
+        self.functors = frozenset(n.name for n in self.nodes.values() if n.kind == NodeKind.FUNCTOR)
         self.down: dict[State, list[tuple[Edge, State]]] = {}  #: to what a state was reached from, in source order
         self.ends: dict[int, int] = {}  #: operators and formulas by distance, nearest first
         self.stopped = False
@@ -120,11 +121,17 @@ class Climb:
                     todo += [([*way, edge], below) for edge, below in reversed(self._nearer(here))]
                     continue
                 looked_at += 1
-                names = tuple(self.nodes[edge.dst].name for edge in way)
+                names = tuple(self._called(edge) for edge in way)
                 if names not in told:
                     told.add(names)
                     ways.append(way)
         return [self._told(way) for way in ways[:limit]], max(0, len(ways) - limit)
+
+    def _called(self, edge: Edge) -> str:
+        """The name of an edge's end; a method of a functor that was asked about counts as the functor."""
+        name = self.nodes[edge.dst].name
+        owner = name.rpartition("::")[0]
+        return owner if owner in self.functors else name
 
     def _nearer(self, state: State) -> list[tuple[Edge, State]]:
         """Edges that lead one step nearer to a seed, one for each end."""

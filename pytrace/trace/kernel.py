@@ -48,7 +48,7 @@ def answer(
     )
     if not up:
         return result
-    climb = Climb(store, nodes)
+    climb = Climb(store, nodes, device=found.device)
     above = operators_above(store, climb)
     if found.only is not None:
         above = [entry for entry in above if entry[0].id in found.only]
@@ -70,7 +70,10 @@ def answer(
 
 
 def operators_above(store: Store, climb: Climb) -> list[tuple[Node, Node]]:
-    """(operator, the end of the climb it stands for): itself, or the formula that makes it its backward."""
+    """(operator, the end of the climb it stands for): itself, or the formula that makes it its backward.
+
+    Nearest first, but ATen's before those of other namespaces: what people call.
+    """
     found: dict[int, tuple[Node, Node]] = {}
     ends = [climb.nodes[i] for i in climb.ends]
     formulas = [n.id for n in ends if n.kind == NodeKind.FORMULA]
@@ -85,7 +88,12 @@ def operators_above(store: Store, climb: Climb) -> list[tuple[Node, Node]]:
     for end in ends:
         for op in by_formula.get(end.id, ()):
             found.setdefault(op.id, (op, end))
-    return sorted(found.values(), key=lambda f: (climb.ends[f[1].id], f[0].file, f[0].line, f[0].name))
+
+    def order(entry: tuple[Node, Node]) -> tuple[bool, int, str, int, str]:
+        op, end = entry
+        return (not op.name.startswith("aten::"), climb.ends[end.id], op.file, op.line, op.name)
+
+    return sorted(found.values(), key=order)
 
 
 def _families(store: Store, reached: list[tuple[Node, Node]]) -> tuple[list[tuple[Node, Node]], dict[int, list[Node]]]:

@@ -17,11 +17,11 @@ _MESSAGE = re.compile(r"[\"\u201c]?(?P<label>[\w:. ]+?)[\"\u201d]? not implement
 
 def find(store: Store, text: str) -> Found | None:
     """The functions behind a label, or behind the message with it; None when there is no such label."""
-    message = _MESSAGE.search(text)
+    message = _MESSAGE.search(text) if " not implemented for " in text else None
     name = message["label"].strip() if message else text.strip("`'\" ")
     labels = store.named(name, NodeKind.LABEL)
     if not labels:
-        return None
+        return _without_label(store, name) if message else None
     edges = store.edges_to([n.id for n in labels], EdgeKind.DTYPES)
     functions = sorted(store.nodes(e.src for e in edges).values(), key=lambda n: (n.file, n.line))
     places = ", ".join(sorted({f"{e.file}:{e.line}" for e in edges}))
@@ -33,3 +33,12 @@ def find(store: Store, text: str) -> Found | None:
         if having and len(having) < len(places.split(", ")):
             how += f" at {', '.join(having)} only"
     return Found(functions, how)
+
+
+def _without_label(store: Store, name: str) -> Found | None:
+    """The functions that are called like the label, when no dispatch that was read has it."""
+    functions = store.bare(name.rpartition("::")[2], NodeKind.FUNCTION)
+    if not functions:
+        return None
+    how = f'no AT_DISPATCH that the index has read is given the name "{name}"; a function is called so'
+    return Found(sorted(functions, key=lambda n: (n.file, n.line)), how)

@@ -43,6 +43,13 @@ def below(
     return edges, list(nodes.values())
 
 
+def has_namespace(store: Store, namespace: str) -> bool:
+    """Whether there is an operator in a namespace, or a C++ name."""
+    low, high = f"{namespace}::", f"{namespace}:;"  # `;` follows `:`
+    sql = "SELECT 1 FROM node WHERE name >= ? AND name < ? LIMIT 1"
+    return store.db.execute(sql, (low, high)).fetchone() is not None
+
+
 def count_to(store: Store, ids: Iterable[int], kind: str) -> int:
     """How many edges of a kind arrive at ``ids``."""
     todo = list(ids)[:500]
@@ -66,15 +73,22 @@ def holding(store: Store, words: Sequence[str], kinds: Sequence[str], limit: int
     return [row[0] for row in store.db.execute(sql, (*map(_like, words), *kinds, limit))]
 
 
-def sharing(store: Store, pieces: Sequence[str], kinds: Sequence[str], size: int, limit: int) -> list[int]:
-    """Ids of nodes, one for each last name part, that share pieces with a text of ``size`` letters, the most first."""
-    shared = " + ".join(["(bare LIKE ? ESCAPE '\\')"] * len(pieces))
+def sharing(store: Store, pieces: Sequence[str], kinds: Sequence[str], text: str, limit: int) -> list[int]:
+    """Ids of nodes, one for each last name part, that share pieces with ``text``, the most first.
+
+    One that is as long and begins and ends alike counts as sharing a piece: letters change places in a slip.
+    """
+    size = len(text)
+    ends = (_like(text[:1])[1:], _like(text[-1:])[:-1])
+    alike = f"(length(bare) = {size} AND bare LIKE ? ESCAPE '\\' AND bare LIKE ? ESCAPE '\\')"
+    shared = " + ".join([alike, *["(bare LIKE ? ESCAPE '\\')"] * len(pieces)])
     sql = (
         f"SELECT min(id), {shared} AS score FROM node WHERE length(bare) BETWEEN ? AND ?{_kinds(kinds)}"
         " GROUP BY bare HAVING score > 0 ORDER BY score DESC, abs(length(bare) - ?), bare LIMIT ?"
     )
-    low, high = max(1, size // 2), size * 2 + 4
-    return [row[0] for row in store.db.execute(sql, (*map(_like, pieces), low, high, *kinds, size, limit))]
+    low, high = max(1, size // 2), size * 2 + 8
+    values = (*ends, *map(_like, pieces), low, high, *kinds, size, limit)
+    return [row[0] for row in store.db.execute(sql, values)]
 
 
 def edges_at(store: Store, path: str, line: int) -> list[tuple[int, int]]:

@@ -26,6 +26,10 @@ _WORDINGS = tuple(
 )
 
 
+#: "Function 'PowBackward0' returned nan values" (torch/csrc/autograd/anomaly_mode.cpp), ``grad_fn=<MulBackward0>``
+_NODE = re.compile(r"\b[A-Z]\w*Backward\d*\b")
+
+
 class Message(NamedTuple):
     """The operator of a message, and the dispatch key that it speaks of ("" for none)."""
 
@@ -47,6 +51,16 @@ def read(text: str) -> Message | None:
         if match:
             return Message(match["op"], match["key"])
     return None
+
+
+def autograd_node(text: str) -> str:
+    """The autograd node that a message, or what a Tensor prints of itself, names; "" when it names none.
+
+    >>> autograd_node("tensor(2., grad_fn=<AddmmBackward0>)")
+    'AddmmBackward0'
+    """
+    found = _NODE.search(text) if re.search(r"[\s<]", text.strip()) else None
+    return found.group() if found else ""
 
 
 def verdict(store: Store, message: Message, ops: list[Node]) -> str:

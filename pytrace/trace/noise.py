@@ -37,10 +37,19 @@ _MEMORY_ARGUMENT = re.compile(r"\b(?:Layout|Device|MemoryFormat)\b|\bnon_blockin
 _QUESTION = re.compile(r"^_?(?:use|is|has|should|can|needs?|supports?|check)(?:_|$)|^[A-Z0-9_]+_CHECK$")
 #: Functions with the names of operators that `is_plumbing` folds, called without dispatch: outputs are made ready.
 _MOVER = re.compile(r"^_?(?:native_)?(?:resize|copy|zero|clone|contiguous)_?(?:symint|output|out_helper)?$")
-#: Vendor calls that make, set up or ask: handles, descriptors, sizes, versions. Verbs are written CamelCase by all of
-#: cuBLAS, cuDNN, cuSPARSE, cuSOLVER, cuFFT, MIOpen (LAPACK's ``getrf`` is not).
+#: Vendor calls that make, set up or ask: handles, descriptors, plans, attributes, sizes, versions. A verb stands before
+#: or behind its object: CamelCase in CUDA's, ROCm's and MKL's libraries (``cublasLtMatmulDescCreate``, but not LAPACK's
+#: ``getrf``), between underscores in MAGMA, oneDNN, MKL and XNNPACK, where ``xnn_create_X`` names the work.
 _LIBRARY_PLUMBING = re.compile(
-    r"^[a-z]+(?:Dn|Sp|Lt)?(?:Create|Destroy|Set|Get)[A-Z]?|^has_|_log_|_initialize$|_delete_operator$"
+    r"[a-z\d](?:Create|Destroy|Set|Get|Init|Query|Error)(?=[A-Z\d_]|$)"
+    r"|(?:[a-z](?:BufferSize|WorkSpaceSize|Size\d*)|_bufferSize\w*)$"
+    r"|_(?:(?<!xnn_)create|destroy|init|initialize|deinitialize|get|set|query)(?=[A-Z_]|$)|_(?:version|strerror|log_\w+)$"
+    r"|_delete_operator$|(?:^|_)desc$|^has_|^nccl(?:Comm|Group)"
+)
+#: Thrust's algorithms, by what they do; the rest (iterators, pairs, function objects, complex numbers) starts nothing.
+_THRUST_ALGORITHM = re.compile(
+    r"sort|scan|reduce|copy|unique|find|fill|transform|sequence|scatter|gather|partition|merge|search|bound|difference"
+    r"|product|element|count_|for_each|tabulate|generate|remove|replace|set_|equal$|reverse$"
 )
 #: What makes a kernel of a functor: launchers and loops are called so all over ATen (``gpu_kernel``,
 #: ``cpu_kernel_vec``, ``multi_tensor_apply``). Other callees that take a lambda only run it (``parallel_for``).
@@ -71,7 +80,9 @@ def is_question(node: Node) -> bool:
 
 def is_library_plumbing(node: Node) -> bool:
     """Whether a vendor's function only prepares a call or asks something."""
-    return bool(_LIBRARY_PLUMBING.match(node.bare))
+    if node.name.startswith("thrust::"):
+        return not _THRUST_ALGORITHM.search(node.bare)
+    return bool(_LIBRARY_PLUMBING.search(node.bare))
 
 
 def is_launcher(name: str) -> bool:

@@ -16,8 +16,9 @@ from typing import NamedTuple
 from pytrace.model import Node, NodeKind
 from pytrace.names import KernelName, Path, Vendor, read, vendor_of
 from pytrace.store import Store
-from pytrace.trace import lookup, search
+from pytrace.trace import fused, lookup, search
 from pytrace.trace.climb import Climb
+from pytrace.trace.noise import is_library_plumbing
 from pytrace.trace.resolve import Found, cpp_nodes
 
 #: More base names of operators than this and a part of the name tells nothing (``kernel.GENERIC``).
@@ -39,6 +40,7 @@ class _Identity(NamedTuple):
     name: str
     nodes: list[Node]
     operators: dict[int, str]
+    device: str = ""  #: "cuda" when the operators reach it on a GPU, "" when they only do on another device
     is_host: bool = False
 
     @property
@@ -71,7 +73,7 @@ def find(store: Store, text: str) -> Found | None:
     head = _head(store, name)
     vendor = None if any(n.name == name.name for n in head) else vendor_of(text)
     if vendor is not None:
-        return _vendor(store, vendor)
+        return _vendor(store, vendor, text)
     if not name.name or name.name in ("at", "at::native") or (name.cut and not head):
         return _by_unit(store, name)
     inner = list(_identities(name))
@@ -83,7 +85,7 @@ def find(store: Store, text: str) -> Found | None:
 def _told_apart(store: Store, name: KernelName, head: list[Node], inner: list[tuple[str, bool]]) -> Found | None:
     """The answer for a kernel with functors or host functions among its template arguments."""
     known = _gathered(store, name, inner)
-    whole = _Identity(name.name, head, _operators(store, head) if head else {})
+    whole = _Identity(name.name, head, *_operators(store, head))
     telling = [part for part in known if part.tells and not (whole.tells and part.ambiguous)]
     best = min(telling, key=lambda part: len(part.operators), default=None)
     lost = [part for part in known if not part.nodes]
@@ -100,7 +102,7 @@ def _told_apart(store: Store, name: KernelName, head: list[Node], inner: list[tu
     how = f"read as {best.name}, which {_place(name.name, around)} was made for"
     if lost:
         how += f"; {', '.join(part.name for part in lost)} is not in this tree: the name is from another version"
-    return Found(best.nodes, how, (), frozenset(shared))
+    return Found(best.nodes, how, (), frozenset(shared), best.device)
 
 
 def _gathered(store: Store, name: KernelName, inner: list[tuple[str, bool]]) -> list[_Identity]:
@@ -113,7 +115,7 @@ def _gathered(store: Store, name: KernelName, inner: list[tuple[str, bool]]) -> 
             found = _beginning(store, inner_name) or {f"{inner_name}…": []}
         for full, nodes in found.items():
             if nodes or half or is_host or _FUNCTOR.match(_tail(full)):
-                parts.append(_Identity(full, nodes, _operators(store, nodes) if nodes else {}, is_host))
+                parts.append(_Identity(full, nodes, *_operators(store, nodes), is_host))
     return parts
 
 
@@ -209,11 +211,18 @@ def _in_units(nodes: list[Node], units: Iterable[str]) -> list[Node]:
     return own or nodes
 
 
-def _operators(store: Store, nodes: list[Node]) -> dict[int, str]:
-    """The operators above (those that stand for a formula's included), by id, with their base names."""
+def _operators(store: Store, nodes: list[Node]) -> tuple[dict[int, str], str]:
+    """The operators above on a GPU (those that stand for a formula's included), by id, with their base names.
+
+    When there are none, those on any device: a CPU's stack trace names lambdas as a profiler does. Also the device.
+    """
     from pytrace.trace.kernel import operators_above
 
-    return {op.id: op.bare.rstrip("_") for op, _ in operators_above(store, Climb(store, nodes))}
+    for device in ("cuda", "") if nodes else ():
+        above = operators_above(store, Climb(store, nodes, device=device))
+        if above:
+            return {op.id: op.bare.rstrip("_") for op, _ in above}, device
+    return {}, ""
 
 
 def _drift(store: Store, name: KernelName, head: list[Node], lost: list[str]) -> str:
@@ -227,15 +236,24 @@ def _drift(store: Store, name: KernelName, head: list[Node], lost: list[str]) ->
     return f"{what} is not in this tree: the name is from another version.{where}{told}"
 
 
-def _vendor(store: Store, vendor: Vendor) -> Found:
+def _vendor(store: Store, vendor: Vendor, text: str) -> Found:
     intro = f"a kernel of {vendor.library} ({vendor.what}): its source is not in the tree"
     if not vendor.entry:
-        return Found([], f"This is {intro}, and nothing in the tree's C++ starts it by name.")
-    pattern = re.compile(vendor.entry)
-    nodes = [n for n in store.all_nodes(NodeKind.LIBRARY) if pattern.fullmatch(n.name)]
+        what = fused.told(store, text)
+        return Found([], f"This is {intro}{'. ' + what if what else ', and nothing in C++ starts it by name.'}")
+    nodes = _entry_points(store, vendor.entry) or (_entry_points(store, vendor.loose) if vendor.loose else [])
     if not nodes:
-        return Found([], f"This is {intro}, and the index knows no call of an entry point that could start it.")
-    return Found(nodes, f"{intro}; it is started by one of these entry points")
+        words = f"{vendor.library.split()[0].rstrip(',').lower()} {vendor.what}"
+        hint = f"`pytrace search {words}` looks for what belongs to it."
+        return Found([], f"This is {intro}, and the index knows no call of an entry point that could start it. {hint}")
+    return Found(nodes, f"{intro}; it is started by one of these entry points", device="cuda")
+
+
+def _entry_points(store: Store, pattern: str) -> list[Node]:
+    """The vendors' functions of these names that start work: what sets it up is none of them."""
+    entry = re.compile(pattern)
+    named = [n for n in store.all_nodes(NodeKind.LIBRARY) if entry.fullmatch(n.name)]
+    return [n for n in named if not is_library_plumbing(n)]
 
 
 def _by_unit(store: Store, name: KernelName) -> Found | None:

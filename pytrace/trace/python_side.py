@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -40,6 +41,26 @@ def down(store: Store, roots: Iterable[Node], through: frozenset[str] = PYTHON_K
 
     ``through`` are the kinds of nodes that the walk goes through.
     """
+    nodes, came = _walk_down(store, roots, through)
+    ways = [
+        _way(nodes, came, node_id, distance)
+        for node_id, (distance, _) in came.items()
+        if nodes[node_id].kind == NodeKind.OP
+    ]
+    return sorted(ways, key=lambda way: (way.distance, way.op.file, way.op.line, way.op.name))
+
+
+def ends_in_cpp(store: Store, roots: Iterable[Node]) -> list[Node]:
+    """The bindings that the code behind ``roots`` calls, nearest first: where Python ends, operators or not."""
+    nodes, came = _walk_down(store, roots, PYTHON_KINDS)
+    found = [(distance, i) for i, (distance, _) in came.items() if nodes[i].kind == NodeKind.BINDING]
+    return [nodes[i] for _, i in sorted(found)]
+
+
+def _walk_down(
+    store: Store, roots: Iterable[Node], through: frozenset[str]
+) -> tuple[dict[int, Node], dict[int, tuple[int, Edge | None]]]:
+    """All nodes below ``roots``, and for those met how far away, by which edge."""
     nodes = {node.id: node for node in roots}
     came: dict[int, tuple[int, Edge | None]] = dict.fromkeys(nodes, (0, None))
     frontier = list(nodes)
@@ -55,12 +76,7 @@ def down(store: Store, roots: Iterable[Node], through: frozenset[str] = PYTHON_K
             if nodes[edge.dst].kind in through and not is_infrastructure(nodes[edge.dst].name):
                 fresh.append(edge.dst)
         frontier = fresh
-    ways = [
-        _way(nodes, came, node_id, distance)
-        for node_id, (distance, _) in came.items()
-        if nodes[node_id].kind == NodeKind.OP
-    ]
-    return sorted(ways, key=lambda way: (way.distance, way.op.file, way.op.line, way.op.name))
+    return nodes, came
 
 
 def _way(nodes: dict[int, Node], came: dict[int, tuple[int, Edge | None]], node_id: int, distance: int) -> Way:
@@ -201,6 +217,8 @@ def _other_names(nodes: dict[int, Node], known_as: dict[int, list[int]]) -> set[
     return hidden
 
 
+#: Programs beside the library: its tests, and what shows or measures it.
+_ASIDE = re.compile(r"test|\.(?:examples|benchmarks|notebooks)\.")
 #: Names of a lower rank are always told: ``torch.relu``, ``torch.Tensor.relu``, ``torch.nn.functional.relu``.
 _OWN_RANKS = 2
 
@@ -215,7 +233,7 @@ def rank(name: str) -> int:
         return 2
     if name.startswith(("torch.nn.", "torch.optim.")):
         return 3
-    return 5 if "test" in name else 4
+    return 5 if _ASIDE.search(name) else 4
 
 
 def binding(node: Node) -> Ref:

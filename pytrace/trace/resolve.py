@@ -16,8 +16,9 @@ from pytrace.trace.noise import is_plumbing
 
 #: What ``pytrace kernel`` may be asked about.
 CPP_KINDS = (NodeKind.CUDA_KERNEL, NodeKind.FUNCTION, NodeKind.FUNCTOR, NodeKind.STUB, NodeKind.LIBRARY)
-#: Without a better reason, a Python name answers with at most so many different operators.
+#: Without a better reason, a Python name answers with at most so many operators, out of so many times as many.
 _MAX_BASES = 4
+_MOST_NAMED = 16
 #: Shorter names than this must be the same to be taken for one another.
 _LEAST_ALIKE = 5
 
@@ -25,13 +26,15 @@ _LEAST_ALIKE = 5
 class Found(NamedTuple):
     """Nodes, how the text was understood, and names that also fit but were not taken.
 
-    ``only``, when it is not None, names the operators that the text leaves of all those above the nodes.
+    ``only``, when it is not None, names the operators that the text leaves of all those above the nodes; ``device`` is
+    the one that the text speaks of ("" for any).
     """
 
     nodes: list[Node]
     how: str = ""
     others: tuple[str, ...] = ()
     only: frozenset[int] | None = None
+    device: str = ""
 
 
 def operators(store: Store, text: str) -> Found:
@@ -41,12 +44,16 @@ def operators(store: Store, text: str) -> Found:
     if message is not None:
         ops = operators(store, message.op).nodes
         exact = [n for n in ops if n.name.partition(".")[0] == message.op or n.name == message.op]
-        return Found(exact or ops, messages.verdict(store, message, exact or ops))
+        return Found(exact or ops, messages.verdict(store, message, exact or ops)) if ops else Found([])
+    node = messages.autograd_node(text)
+    if node:
+        return operators(store, node)
     for namespace, base, overload in spelling.op_names(text):
         found = _overloads(store, namespace, base or "", overload)
         if found:
-            plain = text in {n.name for n in found} or (base == text and not namespace)
-            return Found(found, "" if plain else f"{text} is the operator {base}")
+            own = {name for n in found for name in (n.name, n.name.removeprefix("aten::"))}
+            plain = text in own or (base == text and not namespace)
+            return Found(found, "" if plain else f"{text} is the operator {found[0].name.partition('.')[0]}")
     named = python_nodes(store, text)
     if named:
         return _behind_python(store, text, named)
@@ -96,18 +103,30 @@ def _behind_python(store: Store, text: str, named: list[Node]) -> Found:
     ways = python_side.down(store, named)
     ops = {way.op.id: way.op for way in ways}
     if not ops:
+        cpp = python_side.ends_in_cpp(store, named)
+        if cpp:
+            how = f"No operator stands behind {named[0].name} ({named[0].at}): it calls C++ ({_names(cpp)})."
+            return Found([], how)
         return Found([], f"{named[0].name} ({named[0].at}) is pure Python: no operator stands behind it.")
     last = text.rpartition(".")[2]
     likeness = {way.op.bare: _alike(way.op.bare, last) for way in ways}
     best = max(likeness.values())
     alike = [way for way in ways if best and likeness[way.op.bare] == best]
-    pool = alike or [way for way in ways if not is_plumbing(way.op)]
+    working = list(dict.fromkeys(way.op.bare for way in ways if not is_plumbing(way.op)))
+    pool = alike or [way for way in ways if way.op.bare in working]
+    place = f"{named[0].name} ({named[0].at})"
     if not pool:
         names = ", ".join(dict.fromkeys(way.op.bare for way in ways))
-        place = f"{named[0].name} ({named[0].at})"
-        return Found([], f"{place} is pure Python: on its way it only allocates, views or asks ({names}).")
+        how = f"No operator that computes was found behind {place}: what it calls allocates, views or asks ({names})."
+        return Found([], how)
     nearest = min(way.distance for way in pool)
     bases = list(dict.fromkeys(way.op.bare for way in pool if way.distance == nearest))
+    if not alike and (len(bases) > _MAX_BASES or len(working) > _MAX_BASES * len(bases)):
+        names = ", ".join(working[:_MOST_NAMED]) + (", …" if len(working) > _MOST_NAMED else "")
+        how = (
+            f"{place} calls {len(working)} operators, and none is called like it: {names}. `pytrace op NAME` tells one."
+        )
+        return Found([], how)
     taken = bases[:_MAX_BASES]
     nodes = [op for op in ops.values() if op.bare in taken]
     rest = sorted((way for way in ways if way.op.bare not in taken), key=lambda way: is_plumbing(way.op))

@@ -36,6 +36,8 @@ _KIND_ORDER = {
 _MAX_CANDIDATES = 4000
 #: How alike two names must be (difflib's ratio) to be offered as what was meant.
 _CLOSE = 0.6
+#: More letters of a text are not compared: no name of the index has as many.
+_LONGEST = 300
 #: What a private name of Python must be closer than a public one to be offered before it.
 _PRIVATE = 0.15
 
@@ -80,7 +82,7 @@ def nearest(store: Store, text: str, *, kinds: tuple[str, ...] = (), limit: int 
     """
     from difflib import SequenceMatcher
 
-    wanted = re.split(r"[.:]+", text.strip())[-1] or text
+    wanted = (re.split(r"[.:]+", text.strip())[-1] or text)[:_LONGEST]
     pieces = [p for p in re.split(r"_+", wanted) if len(p) > 2] or [wanted[:3]]
     size = 3 if len(wanted) < 8 else 4
     pieces += [wanted[i : i + size] for i in range(0, max(1, len(wanted) - size + 1), size - 2)]
@@ -89,15 +91,23 @@ def nearest(store: Store, text: str, *, kinds: tuple[str, ...] = (), limit: int 
     matcher = SequenceMatcher(autojunk=False)
     matcher.set_seq2(low)
     scored: dict[str, float] = {}
-    for node in store.nodes(lookup.sharing(store, pieces, kinds, len(wanted), 400)).values():
+    for node in store.nodes(lookup.sharing(store, pieces, kinds, wanted, 400)).values():
         matcher.set_seq1(node.bare.lower())
+        ratio = 0.0
         if matcher.real_quick_ratio() >= _CLOSE and matcher.quick_ratio() >= _CLOSE:
             ratio = matcher.ratio()
-            if ratio >= _CLOSE:
-                scored[node.bare] = ratio - (0.0 if is_public(node.name) else _PRIVATE)
+        ratio = max(ratio, _inside(low, node.bare.lower()))
+        if ratio >= _CLOSE:
+            scored[node.bare] = ratio - (0.0 if is_public(node.name) else _PRIVATE)
     best = sorted(scored, key=lambda bare: (-scored[bare], len(bare), bare))[:limit]
     whole = SequenceMatcher(None, b=text.strip(), autojunk=False)
     return [_likest(store.bare(bare, *kinds), text, whole) for bare in best]
+
+
+def _inside(wanted: str, name: str) -> float:
+    """How good a name is that merely holds the text, words apart or not: ``GeluKernel`` for ``gelu``."""
+    short, long = sorted((wanted.replace("_", ""), name.replace("_", "")), key=len)
+    return _CLOSE + 0.3 * len(short) / len(long) if len(short) > 3 and short in long else 0.0
 
 
 def _likest(nodes: list[Node], text: str, matcher: SequenceMatcher[str]) -> Node:

@@ -66,6 +66,13 @@ def test_answers(run, args: tuple[str, ...], holds: list[str]) -> None:  # type:
         (("search", "zzzzzz"), ["Nothing"]),
         (("op", ""), ["There is no operator"]),
         (("op", "\x00\x1b[2J"), ["There is no operator"]),
+        (("op", "\udcff\udcfe"), ["There is no operator called \ufffd"]),  # bytes that are not UTF-8
+        (("kernel", "x" * 30_000), ["30,000 letters is no name"]),
+        (("kernel", "a<" * 5_000 + "b"), ["a<a<", "…", "pytrace search"]),
+        (("op", "what is this? \n"), ["`pytrace search WORD`"]),
+        (("op", "torch.ops.elsewhere.nms"), ["no operator in the namespace elsewhere"]),
+        (("op", "Could not run 'elsewhere::nms' with arguments from the 'CUDA' backend"), ["called elsewhere::nms."]),
+        (("kernel", "triton_poi_fused_cumsum_0"), ["This is a kernel of Triton", "fused from cumsum"]),
     ],
 )
 def test_sentences(run, args: tuple[str, ...], holds: list[str]) -> None:  # type: ignore[no-untyped-def]

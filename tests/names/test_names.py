@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from pytrace.names import Path, read, unit_of, vendor_of
@@ -150,6 +152,11 @@ def test_the_source_file_is_kept() -> None:
         ("void at::native::gemm_like_kernel<float>(int)", None),
         ("fmha_cutlassF_f32_aligned_64x64_rf_sm80(P)", None),
         ("mul_kernel_cuda", None),
+        ("cudnn_generated_fort_native_sdpa_sm80_flash_fprop_f16_knob_3_64x64x64", "cuDNN"),
+        ("void elemWiseRNNcell<float, float, float, (cudnnRNNMode_t)2>(int)", "cuDNN"),
+        ("void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal<int> >(int)", "CUTLASS"),
+        ("void getrf_pivot<float, float, 0, 1>(int)", "cuSOLVER"),
+        ("magma_sgetrf_kernel", "MAGMA"),
     ],
 )
 def test_vendor(text: str, library: str | None) -> None:
@@ -157,7 +164,55 @@ def test_vendor(text: str, library: str | None) -> None:
     assert (found is None) if library is None else (found is not None and found.library.startswith(library))
 
 
-@pytest.mark.parametrize("opening", ["f<", "a::", "(", "{", "_ZN1aI", "_ZP", "_ZN1aIP", "_ZNK1aIZ"])
+CUB = "cub::CUB_200200_800_NS"
+
+
+@pytest.mark.parametrize(
+    ("text", "started", "not_started"),
+    [
+        (
+            "void getrf_pivot<float>(int)",
+            ["cusolverDnSgetrf", "cublasDgetrfBatched"],
+            ["cusolverDnSpotrf", "cublasSgemm"],
+        ),
+        ("void cusolver::syevj_batched<float>(int)", ["cusolverDnDsyevjBatched"], ["cusolverDnSgetrf"]),
+        ("magma_sgetrf_kernel", ["magma_dgetrf_gpu"], ["magma_sgeev"]),
+        (
+            f"void {CUB}::DeviceRadixSortOnesweepKernel<int>(int)",
+            ["cub::DeviceRadixSort::SortPairs", "thrust::sort"],
+            [],
+        ),
+        (
+            "void at_cuda_detail::cub::DeviceRadixSortOnesweepKernel<int>(int)",
+            ["cub::DeviceRadixSort::SortKeys"],
+            ["thrust::sort"],
+        ),
+        (f"void {CUB}::DeviceMergeSortBlockSortKernel<int>(int)", ["thrust::stable_sort_by_key"], ["thrust::unique"]),
+        (
+            "void thrust::cuda_cub::core::_kernel_agent<thrust::cuda_cub::__unique::UniqueAgent<int>, int>(int)",
+            ["thrust::unique"],
+            ["thrust::sort"],
+        ),
+        (
+            "void thrust::T_NS::cuda_cub::core::f<thrust::T_NS::cuda_cub::__parallel_for::A<int> >(int)",
+            ["thrust::for_each"],
+            ["thrust::sort"],
+        ),
+        (
+            "void cudnn::bn_fw_tr_1C11_kernel_NCHW<float>(int)",
+            ["cudnnBatchNormalizationForwardTrainingEx"],
+            ["cudnnBackendExecute"],
+        ),
+    ],
+)
+def test_entry_points(text: str, started: list[str], not_started: list[str]) -> None:
+    vendor = vendor_of(text)
+    assert vendor is not None
+    assert [name for name in started if not re.fullmatch(vendor.entry, name)] == []
+    assert [name for name in not_started if re.fullmatch(vendor.entry, name)] == []
+
+
+@pytest.mark.parametrize("opening", ["f<", "a::", "(", "{", "_ZN1aI", "_ZN1a1b", "1a", "_ZP", "_ZN1aIP", "_ZNK1aIZ"])
 def test_long_nonsense_is_read_in_no_time(opening: str) -> None:
     read(opening * 20_000)
     read(opening * 20_000 + ">" * 20_000)

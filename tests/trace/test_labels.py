@@ -59,6 +59,12 @@ def test_operators(graph: Store) -> None:
     assert [entry.types for entry in answer.dtypes] == [["Float", "Half"], ["Float"]]
 
 
+def test_a_label_that_was_not_read_is_said_to_be_none(graph: Store) -> None:
+    found = resolve.kernels(graph, "\"pad_cpu\" not implemented for 'Half'")
+    assert [n.name for n in found.nodes] == ["at::native::pad_cpu"]
+    assert found.how.startswith("no AT_DISPATCH that the index has read")
+
+
 @pytest.mark.parametrize(
     "text", ["pad2d", "\"pad2d\" not implemented for 'Half'", " not implemented for ", "not implemented"]
 )

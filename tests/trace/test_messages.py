@@ -62,5 +62,25 @@ def test_verdict(mini: Store, text: str, told: str) -> None:
     assert told in found.how
 
 
+@pytest.mark.parametrize(
+    ("text", "node"),
+    [
+        ("Function 'PowBackward0' returned nan values in its 0th output.", "PowBackward0"),
+        ("Error detected in MulBackward0. Traceback of forward call", "MulBackward0"),
+        ("tensor([1.], grad_fn=<AddmmBackward0>)", "AddmmBackward0"),
+        ("MulBackward0", ""),  # a name, no message
+        ("what runs backward here", ""),
+        ("", ""),
+    ],
+)
+def test_autograd_nodes(text: str, node: str) -> None:
+    assert messages.autograd_node(text) == node
+
+
+def test_a_node_in_a_message(mini: Store) -> None:
+    found = resolve.operators(mini, "Function 'CumsumBackward0' returned nan values in its 0th output.")
+    assert [n.name for n in found.nodes] == ["aten::cumsum"]
+
+
 def test_an_operator_that_is_not_there(mini: Store) -> None:
     assert resolve.operators(mini, "Could not run 'aten::gone' with arguments from the 'CUDA' backend").nodes == []

@@ -92,6 +92,7 @@ def test_search_of_anything(mini: Store, text: str) -> None:
         ("cumsom", ("op",), ["aten::cumsum", "aten::cumsum_"]),
         ("scan_kernal", (), ["at::native::scan_kernel"]),
         ("cumsum_stubb", ("stub",), ["cumsum_stub"]),
+        ("LTSM", ("python",), ["torch.nn.LSTM"]),
         ("qqqqqq", (), []),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 
 from pytrace.names import read
 from pytrace.store import Store
-from pytrace.trace import kernel, profiled, resolve
+from pytrace.trace import fused, kernel, profiled, resolve
 from tests.graphs import store
 
 N = "at::native::"
@@ -27,6 +27,8 @@ node function at::native::scan_cuda cuda/Scan.cu:9
 node function at::native::silu cuda/Silu.cu:3
 edge at::native::mul_cuda calls at::native::launch @cuda/Mul.cu:4
 edge at::native::mul_cuda instantiates=launch at::native::Mul @cuda/Mul.cu:4
+node function at::native::Mul::operator() cuda/Functors.h:4
+edge at::native::mul_cuda calls at::native::Mul::operator() @cuda/Mul.cu:4
 edge at::native::launch instantiates=launch at::native::Wrap @cuda/Loops.cuh:31
 edge at::native::mean_cuda calls at::native::launch @cuda/Mean.cu:4
 edge at::native::mean_cuda calls at::native::Mean::Mean @cuda/Mean.cu:4
@@ -48,6 +50,24 @@ node function at::native::addmm_cuda cuda/Blas.cpp:3
 node op aten::addmm.out native_functions.yaml:6
 edge at::native::addmm_cuda calls_library cublasSgemm_v2 @cuda/Blas.cpp:4
 edge aten::addmm.out dispatches=CUDA at::native::addmm_cuda @native_functions.yaml:6
+node function at::native::mean_cpu Mean.cpp:3
+node op aten::mean_cpu.out native_functions.yaml:7
+edge at::native::mean_cpu calls at::native::Mean::Mean @Mean.cpp:4
+edge aten::mean_cpu.out dispatches=CPU at::native::mean_cpu @native_functions.yaml:7
+node library cusolverDnSgetrf {"vendor": "cuSOLVER"}
+node library cusolverDnSgetrf_bufferSize {"vendor": "cuSOLVER"}
+node function at::native::lu_cuda cuda/Lu.cpp:3
+node op aten::lu native_functions.yaml:8
+node op lib::lu native_functions.yaml:9
+edge at::native::lu_cuda calls_library cusolverDnSgetrf @cuda/Lu.cpp:4
+edge aten::lu dispatches=CUDA at::native::lu_cuda @native_functions.yaml:8
+node function lib::lu_cuda lib.cpp:3
+edge lib::lu dispatches=CUDA lib::lu_cuda @lib.cpp:1
+edge lib::lu_cuda calls_library cusolverDnSgetrf @lib.cpp:3
+node python torch._inductor.lowering.add torch/_inductor/lowering.py:9
+node op aten::add.Tensor native_functions.yaml:10
+node op aten::native_layer_norm native_functions.yaml:11
+edge aten::add.Tensor registers_python torch._inductor.lowering.add @torch/_inductor/lowering.py:8 !python-lowering
 """
 
 
@@ -72,6 +92,7 @@ def graph(tmp_path: Path) -> Store:
         ("_ZN2at6native4scanILi4EEEvi", ["aten::cumsum.out"]),
         ("_ZN2at6native52_GLOBAL__N__83ba8c45_7_Scan_cu_1…", ["aten::cumsum.out"]),
         ("ampere_sgemm_64x64_tn", ["aten::addmm.out"]),
+        ("void cusolver_getrf_kernel<float>(int)", ["aten::lu", "lib::lu"]),
     ],
 )
 def test_operators(graph: Store, text: str, operators: list[str]) -> None:
@@ -87,7 +108,11 @@ def test_operators(graph: Store, text: str, operators: list[str]) -> None:
         (f"void {N}driver<4, {N}Wrap<float, {N}GoneFu…", "GoneFu… is not in this tree"),
         (f"void {N}driver<4, {N}gone_impl({N}I&)::{{lambda()#1}}>(int)", "gone_impl is not in this tree"),
         (f"void {N}scan<4, {N}CopyOp<4> >(int)", "scan (cuda/Scan.cu:5) is still there"),
-        ("triton_poi_fused_add_0", "Triton"),
+        ("triton_poi_fused_gone_0", "Triton"),
+        (
+            "triton_per_fused_add_native_layer_norm_3",
+            "add (lowered at torch/_inductor/lowering.py:8), native_layer_norm",
+        ),
         ("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*)", "NCCL"),
     ],
 )
@@ -108,3 +133,33 @@ def test_a_name_that_says_nothing_is_no_answer(graph: Store) -> None:
     assert read("…").name == ""
     assert resolve.kernels(graph, "…").nodes == []
     graph.close()
+
+
+def test_entry_points_are_what_starts_work(graph: Store) -> None:
+    found = resolve.kernels(graph, "void getrf_pivot<float, float, 0, 1>(int)")
+    assert [node.name for node in found.nodes] == ["cusolverDnSgetrf"]
+    graph.close()
+
+
+def test_a_functor_and_its_methods_are_one_way(graph: Store) -> None:
+    text = f"void {N}driver<4, {N}Mul<float> >(int)"
+    answer = kernel.answer(graph, text, resolve.kernels(graph, text), up=True, paths=5)
+    assert [[r.name for r in path.refs][:2] for path in answer.up[0].paths] == [[f"{N}Mul", f"{N}mul_cuda"]]
+    graph.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("add", ["add"]),
+        ("_to_copy_add_mul", ["_to_copy", "add", "mul"]),
+        ("add_native_layer_norm", ["add", "native_layer_norm"]),
+        ("native_layer_norm", ["native_layer_norm"]),
+        ("mul_add", []),  # Inductor sorts them
+        ("add_unknown", []),
+        ("", []),
+        ("_".join(["a"] * 3000), []),
+    ],
+)
+def test_names_that_were_fused(text: str, names: list[str]) -> None:
+    assert fused.split(text, {"_to_copy", "add", "mul", "layer", "norm", "native_layer_norm"}) == names

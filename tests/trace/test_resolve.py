@@ -43,6 +43,8 @@ def test_how_it_was_understood(mini: Store) -> None:
     assert resolve.operators(mini, "lstm").how == ""
     assert resolve.operators(mini, "nn.LSTM").how == "nn.LSTM (torch.nn.LSTM) calls lstm"
     assert resolve.operators(mini, "CumsumBackward0").how == "CumsumBackward0 is the autograd node of aten::cumsum"
+    assert resolve.operators(mini, "cumsum.out").how == ""
+    assert resolve.operators(mini, "torch.ops.aten.cumsum.out").how.endswith(" is the operator aten::cumsum")
     assert "pure Python" in resolve.operators(mini, "torch.storage.cuda").how
 
 
@@ -69,6 +71,43 @@ def test_a_moved_kernel_is_said_to_be_one(mini: Store) -> None:
     assert resolve.kernels(mini, "at::native::old_place::scan_kernel").how.startswith(
         "there is no at::native::old_place"
     )
+
+
+MANY = """
+node python torch.nn.functional.resize torch/nn/functional.py:3
+node python torch.nn.functional.enlarge torch/nn/functional.py:9
+node python torch.cuda.wait torch/cuda.py:3
+node binding torch._C._cuda_wait
+node binding torch._C._nn.things
+edge torch.nn.functional.resize calls torch._C._nn.things @torch/nn/functional.py:4
+edge torch.nn.functional.enlarge calls torch._C._nn.things @torch/nn/functional.py:4
+edge torch.cuda.wait calls torch._C._cuda_wait @torch/cuda.py:4
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "bases", "told"),
+    [
+        ("torch.nn.functional.resize", [], "calls 6 operators, and none is called like it: up_0, up_1"),
+        ("torch.nn.functional.enlarge", ["enlarge_x"], "calls enlarge_x"),
+        (
+            "torch.cuda.wait",
+            [],
+            "No operator stands behind torch.cuda.wait (torch/cuda.py:3): it calls C++ (torch._C._cu",
+        ),
+    ],
+)
+def test_many_operators_behind_a_name(tmp_path: Path, text: str, bases: list[str], told: str) -> None:
+    lines = [MANY]
+    for number, name in enumerate([*(f"up_{i}" for i in range(5)), "enlarge_x"]):
+        schema = '{"schema": "aten::x(Tensor self) -> Tensor"}'
+        lines.append(f"node op aten::{name} native_functions.yaml:{number + 1} {schema}")
+        lines.append(f"edge torch._C._nn.things binds aten::{name} @native_functions.yaml:{number + 1}")
+    graph = store(tmp_path, "\n".join(lines))
+    found = resolve.operators(graph, text)
+    assert [n.bare for n in found.nodes] == bases
+    assert told in found.how
+    graph.close()
 
 
 @pytest.mark.parametrize(

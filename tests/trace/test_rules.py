@@ -132,5 +132,24 @@ def test_infrastructure_and_questions() -> None:
         "X_CHECK",
     ]
     assert [is_question(Node(1, "function", n, "", 0, 0, {})) for n in names] == [True, True, False, True, True]
-    calls = ["cudnnSetTensorNdDescriptor", "cublasCreate", "cudnnRNNForward", "cusolverDnSgetrf", "cusparseCreateCsr"]
-    assert [is_library_plumbing(Node(1, "library", n, "", 0, 0, {})) for n in calls] == [True, True, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("names", "plumbing"),
+    [
+        ("cudnnSetTensorNdDescriptor cublasCreate cublasCreate_v2 cusparseCreateCsr cufftSetStream", True),
+        ("cublasLtMatmulDescSetAttribute cublasLtMatmulPreferenceCreate cublasLtMatmulAlgoGetHeuristic", True),
+        ("cusolverDnSgetrf_bufferSize cusparseDcsrgeam2_bufferSizeExt cudnnGetRNNWorkspaceSize", True),
+        ("cusparseSpGEMM_createDescr cusparseLtMatmulPlanInit miopenConvolutionForwardGetSolution", True),
+        ("magma_init magma_get_sgeqrf_nb magma_queue_destroy dnnl_memory_desc_query DftiErrorMessage", True),
+        ("ncclCommInitRank ncclGroupStart xnn_delete_operator ideep::tensor::desc", True),
+        ("thrust::make_counting_iterator thrust::tie thrust::plus thrust::exp", True),
+        ("cublasLtMatmul cudnnRNNForward cusolverDnSgetrf cublasDgetrsBatched cusparseSpGEMM_compute", False),
+        ("cudnnFindConvolutionForwardAlgorithmEx ncclAllReduce magma_sgetrf_gpu cgetrf_ rocblas_gemm_ex", False),
+        ("xnn_create_convolution2d_nhwc_f32 xnn_run_operator mkl_sparse_d_mm cufftXtExec", False),
+        ("thrust::sort_by_key thrust::unique thrust::inclusive_scan cub::DeviceSelect::Flagged", False),
+    ],
+)
+def test_library_plumbing(names: str, plumbing: bool) -> None:
+    told = {name: is_library_plumbing(Node(1, "library", name, "", 0, 0, {})) for name in names.split()}
+    assert told == dict.fromkeys(names.split(), plumbing)
