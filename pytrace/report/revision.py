@@ -67,7 +67,9 @@ def store_of(
 
 
 def prepare(root: str, commits: Sequence[str], *, jobs: int, quiet: bool) -> None:
-    """Make the tables of several commits that are not indexed yet, side by side when ``jobs`` allows."""
+    """Make the tables of several commits that are not indexed yet: what they share is read once, then they are linked
+    side by side when ``jobs`` allows.
+    """
     todo = [
         commit
         for commit in dict.fromkeys(commits)
@@ -76,11 +78,29 @@ def prepare(root: str, commits: Sequence[str], *, jobs: int, quiet: bool) -> Non
     if len(todo) < 2 or jobs < 2:
         return  # ``store_of`` will do it
 
-    def make(commit: str) -> bool:
-        store_of(root, commit, quiet=quiet, calls=False).close()
+    report = reporter(quiet)
+    runs = [_Revision(root, commit, _tables_path(root, commit), jobs, report, None, False) for commit in todo]
+    gc.disable()  # index.py does the same
+    try:
+        rows = [run.listed() for run in runs]
+        shared = runs[0].gather([row for listed in rows for row in listed])
+    finally:
+        gc.enable()
+        report.close()
+
+    def make(number: int) -> bool:
+        run = runs[number]
+        run.jobs, run.report, run.shared = 1, reporter(quiet), shared
+        try:
+            with locked(lock_path(run.path), run.report.say):
+                if not _usable(run.path, run.commit):
+                    run.make(rows[number])
+                    _forget(run.path)
+        finally:
+            run.report.close()
         return True
 
-    fork_map(make, todo, jobs)
+    fork_map(make, range(len(runs)), jobs)
 
 
 def _tables_path(root: str, commit: str) -> str:
@@ -142,9 +162,10 @@ class _Revision:
         self.began = time.monotonic()
         self.problems: list[tuple[str, int, str, str]] = []
         self.names: dict[str, str] = {}
+        self.shared: dict[str, Facts] = {}  #: facts by blob that are read already
 
-    def make(self) -> None:
-        """Read, link, write."""
+    def listed(self) -> list[FileRow]:
+        """The files of the commit. Raises ``BadQuestion`` when it is no PyTorch tree."""
         self.report.phase("listing")
         rows = [
             FileRow(entry.path, kind_of(entry.path) or "", entry.blob, 0)
@@ -155,6 +176,12 @@ class _Revision:
             raise BadQuestion(f"Commit {self.commit[:12]} holds no native_functions.yaml: it is no PyTorch tree.")
         rows.sort()
         self.names = reading.recipes(sorted({row.kind for row in rows}))
+        return rows
+
+    def make(self, rows: Sequence[FileRow] | None = None) -> None:
+        """Read, link, write; ``rows`` are the files of the commit when they are listed already."""
+        if rows is None:
+            rows = self.listed()
         if not self._from_near(rows):
             self._from_all(rows)
         self.report.summary(f"indexed commit {self.commit[:12]} in {time.monotonic() - self.began:.1f} s")
@@ -213,6 +240,14 @@ class _Revision:
             write(db, graph, rows, {}, self._meta())
 
     def _facts(self, rows: Sequence[FileRow]) -> dict[str, Facts]:
+        """Facts by blob; what cannot be read is noted as a problem."""
+        found = self.shared or self.gather(rows)
+        for row in rows:
+            if reading.PROBLEM in found.get(row.blob, {}):
+                self.problems.append((row.path, 0, *found[row.blob][reading.PROBLEM]))
+        return {blob: facts for blob, facts in found.items() if reading.PROBLEM not in facts}
+
+    def gather(self, rows: Sequence[FileRow]) -> dict[str, Facts]:
         """Facts by blob: from the cache, the rest from git's objects."""
         wanted = {(row.kind, row.blob): row for row in rows}
         found: dict[str, Facts] = {}
@@ -233,10 +268,7 @@ class _Revision:
                     found[row.blob] = unpacked
                     new.append((row.kind, self.names[row.kind], bytes.fromhex(row.blob), packed))
             cache.put(new)
-        for row in rows:
-            if reading.PROBLEM in found.get(row.blob, {}):
-                self.problems.append((row.path, 0, *found[row.blob][reading.PROBLEM]))
-        return {blob: facts for blob, facts in found.items() if reading.PROBLEM not in facts}
+        return found
 
     def _read(self, rows: Sequence[FileRow]) -> Iterator[tuple[FileRow, bytes]]:
         """(row, packed facts) of contents that the cache does not know."""
@@ -294,7 +326,13 @@ def tables(files: Mapping[str, tuple[str, Facts]]) -> Graph:
     )
     from pytrace.link.context import Context
 
-    ctx = Context(dict(sorted(files.items())))
+    # What macros make of the bodies of functions is left out with the bodies.
+    ctx = Context(
+        {
+            path: (kind, {key: rows for key, rows in facts.items() if key != "environments"})
+            for path, (kind, facts) in sorted(files.items())
+        }
+    )
     for crossing in (macros, operators, functions, dispatch, generated, registrations, ufuncs, python_registrations):
         crossing.link(ctx)
     return ctx.graph
