@@ -97,15 +97,13 @@ class Linker:
     def nodes(self) -> None:
         """A node for each definition; of several definitions of a name the last."""
         attributes = {kind: {"kind": word} for kind, word in _KINDS.items()}
+        shared = self.graph.shared
         for module in self.resolver.modules.values():
-            last: dict[str, Definition] = {}
-            for definition in _definitions(module):
-                last[definition.qual] = definition
-            for d in last.values():
+            last = {d.qual: d for d in module.definitions if d.kind != "w"}
+            prefix, path = module.name + ".", module.path
+            for qual, d in last.items():
                 attrs = attributes.get(d.kind)
-                self.graph.shared(
-                    NodeKind.PYTHON, d.name, module.path, d.line, end_line=d.end, owner=module.path, attrs=attrs
-                )
+                shared(NodeKind.PYTHON, prefix + qual, path, d.line, end_line=d.end, owner=path, attrs=attrs)
 
     def id_of(self, value: Value | None) -> int | None:
         """The node that stands for a function, class, binding or assigned name."""
@@ -115,7 +113,7 @@ class Linker:
             return self.graph.find(NodeKind.PYTHON, value.cls.name)
         if isinstance(value, Assigned):
             return self.graph.find(NodeKind.PYTHON, value.name)
-        if isinstance(value, Binding | Native):
+        if isinstance(value, (Binding, Native)):
             return self.natives.ids.get(value.name)
         return None
 
@@ -218,24 +216,28 @@ class Linker:
 
     def uses(self) -> None:
         """What each function calls."""
+        find = self.graph.find
         for module in self.resolver.modules.values():
-            for qual in module.facts.get("uses", {}):
-                node = self.graph.find(NodeKind.PYTHON, f"{module.name}.{qual}")
+            prefix, path = module.name + ".", module.path
+            for qual, rows in module.facts.get("uses", {}).items():
+                node = find(NodeKind.PYTHON, prefix + qual)
                 if node is None:
                     continue
                 cls = module.classes.get(qual.rpartition(".")[0])
                 place = self.resolver.place(module, cls, cls)
                 seen: set[tuple[int, str, int]] = set()
-                for line, symbol, guard in module.uses(qual):
+                for line, symbol, guard in rows:
                     targets = self.targets(symbol, place)
-                    if not targets and symbol[0] == "@":
-                        self._unresolved(module, symbol, place, line)
+                    if not targets:
+                        if symbol[0] == "@":
+                            self._unresolved(module, symbol, place, line)
+                        continue
                     for target in targets:
                         # One edge per callee and guard: the first line is the evidence.
                         key = (target.id, target.kind, guard)
                         if target.id != node and key not in seen:
                             seen.add(key)
-                            self._edge(node, target, module.path, line, module.guard(guard))
+                            self._edge(node, target, path, line, module.guard(guard) if guard >= 0 else "")
                         if target.context is not None:
                             self._inherited(node, target.context, module, seen, guard)
 
@@ -249,7 +251,7 @@ class Linker:
             holder = self.resolver.evaluate(owner, place)
             if isinstance(holder, ModuleValue) and name in holder.module.entries:
                 return  # it is there, but what it is was not understood
-            if isinstance(holder, ModuleValue | Native):
+            if isinstance(holder, (ModuleValue, Native)):
                 where = holder.module.name if isinstance(holder, ModuleValue) else holder.name
                 self.graph.unresolved_name(module.path, "python", f"{where}.{name}", line, f"no {name!r} in {where}")
 
@@ -266,25 +268,17 @@ class Linker:
                 self._edge(node, target, each.module.path, each.line, module.guard(guard), owner=module.path)
 
     def _edge(self, src: int, target: Target, path: str, line: int, guard: str, owner: str = "") -> None:
-        self.graph.edge(
-            src,
-            target.id,
-            target.kind,
-            target.key,
-            rule=target.rule,
-            file=path,
-            line=line,
-            guard=guard,
-            candidates=target.candidates,
-            owner=owner or path,
-        )
+        kind, dst, rule, key, candidates, _ = target
+        # As ``graph.edge`` does: these are most of the edges of Python.
+        self.graph.edges.append((src, dst, kind, key, rule, path, line, guard, candidates, owner or path, None))
 
     def targets(self, symbol: str, place: Place) -> tuple[Target, ...]:
         """The ends of the edges for one use."""
         memo = (self.resolver.anywhere if is_shared(symbol) else place).targets
         found: tuple[Target, ...] | None = memo.get(symbol)
         if found is None:
-            found = tuple(dict.fromkeys(self._alternatives(symbol.split("|"), place)))
+            ends = self._alternatives(symbol.split("|"), place) if "|" in symbol else self._find(symbol, place)
+            found = tuple(dict.fromkeys(ends))
             memo[symbol] = found
         return found
 
@@ -344,7 +338,7 @@ class Linker:
 
     def called(self, value: Value | None, candidates: int = 1) -> Iterator[Target]:
         """The ends of the edges for a call of a value."""
-        if isinstance(value, Function | Binding | Assigned):
+        if isinstance(value, (Function, Binding, Assigned)):
             target = self.id_of(value)
             if target is not None:
                 yield Target(EdgeKind.CALLS, target, "python-call", "", candidates, context_of(value))
@@ -373,12 +367,6 @@ class Linker:
             target = self.graph.find(NodeKind.OP, name)
             if target is not None:
                 yield Target(EdgeKind.CALLS_OP, target, "python-op", "", len(names))
-
-
-def _definitions(module: Module) -> Iterator[Definition]:
-    for qual, kind, line, end, returns, decorators in module.facts.get("definitions", ()):
-        if kind != "w":
-            yield Definition(module, qual, kind, line, end, returns, tuple(decorators))
 
 
 def _exports(module: Module, resolver: Resolver, natives: BindingTable) -> Iterator[tuple[str, int]]:

@@ -79,6 +79,7 @@ class Module:
         self.name, self.is_package = module_name(path)
         self.facts = facts
         self.classes: dict[str, Class] = {}
+        self.definitions: list[Definition] = []
         self.entries: dict[str, Entry] = {}
         self.stars = [(self.absolute(target), line) for target, line in facts.get("stars", ())]
         self.lists: dict[str, list[str]] = {name: rows for name, _, rows in facts.get("strings", ())}
@@ -117,6 +118,7 @@ class Module:
             place(local, line, Import(self.absolute(target), line))
         for qual, kind, line, end, returns, decorators in facts.get("definitions", ()):
             definition = Definition(self, qual, kind, line, end, returns, tuple(decorators))
+            self.definitions.append(definition)
             owner, _, name = qual.rpartition(".")
             if kind == "c":
                 self.classes[qual] = Class(self, definition)

@@ -18,30 +18,36 @@ class BindingTable:
         self.ids: dict[str, int] = {}
         self.owners: set[str] = set()
         self._attrs: dict[str, str | None] = {}
+        bindings: dict[int, str] = {}
         names: dict[int, str] = {}
-        for node_id, kind, name, _, _, _, _, _, attrs in graph.nodes:
+        for node in graph.nodes:
+            kind = node[1]
             if kind == NodeKind.BINDING:
-                self.ids[name] = node_id
-                self._attrs[name] = attrs
+                name = node[2]
+                self.ids[name] = node[0]
+                self._attrs[name] = node[8]
+                bindings[node[0]] = names[node[0]] = name
                 owner = name.rpartition(".")[0]
                 while owner and owner not in self.owners:
                     self.owners.add(owner)
                     owner = owner.rpartition(".")[0]
-            if kind in (NodeKind.BINDING, NodeKind.OP):
-                names[node_id] = name
+            elif kind == NodeKind.OP:
+                names[node[0]] = node[2]
         self._operators = operators
         self._first: dict[str, str] = {}  #: binding -> an operator behind it
         self._same: dict[str, str] = {}  #: binding -> the binding that has the same C function
         self._leading: set[str] = set()
-        for src, dst, kind, *_ in graph.edges:
-            if src not in names:
+        for edge in graph.edges:
+            source = bindings.get(edge[0])
+            if source is None:
                 continue
-            if kind != EdgeKind.CALLS or dst in names:
-                self._leading.add(names[src])
-            if kind == EdgeKind.BINDS and dst in names:
-                self._first.setdefault(names[src], names[dst])
-            elif kind == EdgeKind.ALIAS_OF and dst in names:
-                self._same[names[src]] = names[dst]
+            kind, target = edge[2], names.get(edge[1])
+            if kind != EdgeKind.CALLS or target is not None:
+                self._leading.add(source)
+            if kind == EdgeKind.BINDS and target is not None:
+                self._first.setdefault(source, target)
+            elif kind == EdgeKind.ALIAS_OF and target is not None:
+                self._same[source] = target
 
     def exists(self, name: str) -> bool:
         """Whether there is a binding of this name."""

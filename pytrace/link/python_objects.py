@@ -143,9 +143,12 @@ def several(values: Iterable[Value | None]) -> Value | None:
     return Several(known) if len(known) > 1 else known[0] if known else None
 
 
+_CALLABLE = (Function, Binding, Assigned, OperatorValue, Applied, Several)
+
+
 def is_callable(value: Value | None) -> bool:
     """Whether a value is a function, method, binding or operator."""
-    return isinstance(value, Function | Binding | Assigned | OperatorValue | Applied | Several)
+    return isinstance(value, _CALLABLE)
 
 
 def merge_orders(chains: list[list[Class | Native]]) -> list[Class | Native]:

@@ -57,6 +57,7 @@ class Overrides:
         self._resolver = resolver
         self._targets = targets
         self._found: dict[tuple[Class, tuple[Definition, ...]], tuple[Override, ...]] = {}
+        self._own: dict[int, list[tuple[int, str, int]]] = {}  #: by the id of the definition
 
     def of(self, cls: Class, methods: Iterable[Definition]) -> tuple[Override, ...]:
         """What methods, run on an instance of ``cls``, call there and not in the classes that define them."""
@@ -74,19 +75,26 @@ class Overrides:
             owner = owner_of(method)
             if owner is None:
                 continue
-            for line, symbol, guard in method.module.uses(method.qual):
-                if not symbol.startswith(("self.", "super()")):
-                    continue
-                here = place(method.module, cls, owner)
+            here, there = place(method.module, cls, owner), place(method.module, owner, owner)
+            for line, symbol, guard in self._uses(method):
                 for value in self._self_calls(symbol, here):
                     if value.definition not in seen:
                         seen.add(value.definition)
                         todo.append(value.definition)
-                if owner is not cls:
-                    own = {target.id for target in self._targets(symbol, place(method.module, owner, owner))}
-                    for target in self._targets(symbol, here):
+                targets = self._targets(symbol, here) if owner is not cls else ()
+                if targets:
+                    own = {target.id for target in self._targets(symbol, there)}
+                    for target in targets:
                         if target.id not in own:
                             yield Override(target, method.module, line, guard)
+
+    def _uses(self, method: Definition) -> list[tuple[int, str, int]]:
+        """What a method uses of its instance."""
+        found = self._own.get(id(method))
+        if found is None:
+            rows = method.module.uses(method.qual)
+            found = self._own[id(method)] = [row for row in rows if row[1].startswith(("self.", "super()"))]
+        return found
 
     def _self_calls(self, symbol: str, here: Place) -> Iterator[Function]:
         callee = symbol[:-2] if symbol.endswith("()") else symbol

@@ -29,7 +29,6 @@ from pytrace.link.python_objects import (
     Super,
     Value,
     is_callable,
-    is_shared,
     merge_orders,
     several,
 )
@@ -81,9 +80,13 @@ class Resolver:
         self._orders: dict[Class, tuple[Class | Native, ...]] = {}
         self._busy: set[object] = set()
         self._member_names: set[str] = set()
+        #: Classes whose ``__getattr__`` asks the one attribute that they have.
+        self._forwarders: set[Class | Native] = set()
         for module in self.modules.values():
             for cls in module.classes.values():
                 self._member_names |= cls.names
+                if "__getattr__" in cls.members and len(cls.attributes) == 1:
+                    self._forwarders.add(cls)
                 for base in self._base_classes(cls):
                     if isinstance(base, Class):
                         base.subclasses.append(cls)
@@ -106,7 +109,8 @@ class Resolver:
 
     def read(self, symbol: str, place: Place) -> tuple[Value | None, tuple[Value, ...]]:
         """What a symbol means, and the properties that evaluating it reads."""
-        if is_shared(symbol):
+        first = symbol[0]
+        if first == "T" or (first == "@" and symbol[1] != "."):  # ``is_shared``
             place = self.anywhere
         found = place.values.get(symbol)
         if found is not None:
@@ -262,7 +266,7 @@ class Resolver:
             if values:
                 if alias.symbol == f"@{ADD_DOCSTRING}()":
                     return values[0]
-                if not isinstance(callee, ClassValue | Native):
+                if not isinstance(callee, (ClassValue, Native)):
                     return Assigned(name, values)
         return self.evaluate(alias.symbol, place)
 
@@ -274,7 +278,7 @@ class Resolver:
             return None
         if isinstance(value, ModuleValue):
             return self.name(value.module, name)
-        if isinstance(value, Instance | ClassValue):
+        if isinstance(value, (Instance, ClassValue)):
             if value.cls.name == OPS_CLASS and isinstance(value, Instance) and not name.startswith("_"):
                 return OperatorSpace(name)
             return self.member(value.cls, name)
@@ -367,14 +371,14 @@ class Resolver:
 
     def _forwarded(self, order: Iterable[Class | Native], cls: Class, name: str) -> Value | None:
         """``__getattr__`` of an object that stands for one module (torch/_VF.py: VFModule)."""
-        if name.startswith("__"):
+        if name.startswith("__") or self._forwarders.isdisjoint(order):
             return None
         for each in order:
-            if isinstance(each, Class) and "__getattr__" in each.members and len(each.attributes) == 1:
+            if isinstance(each, Class) and each in self._forwarders:
                 place = self.place(each.module, cls, each)
                 (rows,) = each.attributes.values()
                 target = self.evaluate(rows[0][0], place)
-                if isinstance(target, Native | ModuleValue):
+                if isinstance(target, (Native, ModuleValue)):
                     return self.attribute(target, name)
         return None
 
