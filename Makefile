@@ -54,6 +54,7 @@ real: $(VENV)/.ready
 
 bench: compiled
 	$(BIN)/python benchmarks/run.py $(ARGS)
+	$(BIN)/python benchmarks/reports.py $(ARGS)
 
 # A wheel, installed alone in an empty environment, must work from any folder.
 wheel: $(VENV)/.ready
