@@ -1,6 +1,7 @@
 """What is blanked before a C++ file is parsed, for nothing is read there; a parser's time goes by the token.
 
 * Tables of numbers (``SobolEngineOpsUtils.cpp`` has one of two megabytes).
+* Statements that compute in SIMD registers (``cpp_simd``).
 * Bodies of ``__device__`` and ``__global__`` functions: a kernel is where a path ends. A lambda that is compiled for
   the device belongs to the function around it, so that its body stays.
 * Bodies of functions in the namespaces of ``LEAVES``, in files that hold no others.
@@ -12,6 +13,8 @@ from __future__ import annotations
 
 import re
 from functools import cache
+
+from pytrace.extract import cpp_simd
 
 _TABLE = re.compile(rb"\{[\s0-9a-fA-FxXuUlL.,{}+-]{1000,}")
 _MARKER = re.compile(rb"__(?:device|global)__")
@@ -59,10 +62,11 @@ def blank_unread(source: bytes) -> bytes:
         bodies = _bodies(source)
     elif b"__device__" in source or b"__global__" in source:
         bodies = _device_bodies(source)
-    if not tables and not bodies:
+    simd = cpp_simd.statements(source)
+    if not tables and not bodies and not simd:
         return source
     out = bytearray(source)
-    for start, end in tables:
+    for start, end in (*tables, *simd):
         out[start:end] = out[start:end].translate(_SPACES)
     for start, end in bodies:
         out[start:end] = out[start:end].translate(_SPACES)

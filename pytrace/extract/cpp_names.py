@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from pytrace.extract import cpp_simd
 from pytrace.extract.cpp_callee import QUIET_METHODS
 from pytrace.extract.cpp_text import (
     Kept,
@@ -55,7 +56,8 @@ def written_type(text: str) -> Written:
 def _written(text: str) -> Written:
     text = squeeze(text)
     plain = without_templates(text)
-    is_class = plain.rpartition("::")[2] not in PLAIN_TYPES and not plain.startswith("std::")
+    bare = plain.rpartition("::")[2]
+    is_class = bare not in PLAIN_TYPES and not plain.startswith("std::") and not cpp_simd.TYPE.fullmatch(bare)
     elaborated = text.startswith(("struct ", "class ", "enum ", "union "))
     is_auto = text == "auto" or "auto" in text.split()
     return Written(text, plain, template_arguments(text), is_auto, is_class, elaborated)

@@ -37,6 +37,15 @@ def shown(source: str) -> str:
             "same",
         ),
         ("__global__ void k() {", "same"),
+        # a lambda in the head, a raw string with braces: the layout alone would mislead
+        (
+            "namespace at::vec {\nvoid k(\n    F f = [](int x) {\n      return x;\n    }) {\n  g();\n}\n}\n",
+            "namespace at::vec { void k( F f = [](int x) { return x; }) { ; } }",
+        ),
+        (
+            '__global__ void k() {\n  p(R"({\n}})");\n  f(x);\n}\nvoid h() {\n  g();\n}\n',
+            '__global__ void k() { p(R"({ }})"); f(x); } void h() { g(); }',
+        ),
         # SIMD
         (
             "namespace at::vec {\nstruct V {\n  V abs() const {\n    return f(x);\n  }\n};\n}\n",
