@@ -60,7 +60,7 @@ def _operator(stamp: Stamp, one: Affected) -> list[str]:
     if not one.certain:
         notes.append("*possibly*")
     if one.base:
-        notes.append("*before the change*")
+        notes.append("*gone*")
     way = " ← ".join(_step(stamp, step.name, step.file, step.line) for step in reversed(one.way[1:]))
     names = ", ".join(code(name) for name in one.python[:3]) + (" …" if len(one.python) > 3 else "")
     return [name, " ".join(note for note in notes if note), way or "changed itself", names]

@@ -23,7 +23,10 @@ def render(page: Page, report: ImpactReport, *, limit: int = 20, why: bool = Fal
     """The whole answer: files, what they are of, operators, names, tests, benchmarks."""
     page.add((str(report.stamp), "dim"))
     page.add((f"Compared with {report.against}", ""))
-    _unbounded(page, report.unbounded)
+    if report.unbounded:
+        _unbounded(page, report.unbounded)
+    else:
+        page.paragraph(headline(report), "", "title")
     _files(page, report.files, limit)
     _touched(page, report.touched, limit)
     _operators(page, report, limit, why)
@@ -56,8 +59,6 @@ def count(number: int, word: str, many: str = "") -> str:
 
 
 def _unbounded(page: Page, reasons: Sequence[str]) -> None:
-    if not reasons:
-        return
     page.blank()
     page.add(("Unbounded: everything may feel this change. Run all tests.", "warn"))
     for reason in reasons[:8]:
@@ -118,7 +119,7 @@ def operator(page: Page, one: Affected, *, why: bool = False) -> None:
     if not one.certain:
         spans.append(("  possibly", "warn"))
     if one.base:
-        spans.append(("  before the change", "warn"))
+        spans.append(("  gone", "warn"))
     page.row(spans, one.op.at, indent="  ", rest="  ")
     if why:
         for step in one.way[1:]:

@@ -317,6 +317,7 @@ def _bounds(store: Store, root: str, found: Sequence[Changed], spread: Spread, r
     if headers:
         reverse = including.reversed_includes(including.read(root, store))
         homes = _kernel_files(store)
+        bounded: dict[str, int] = {}
         for one in headers:
             seen = including.seen_by(one.change.path, reverse)
             share = len(seen & homes) / max(1, len(homes))
@@ -326,10 +327,8 @@ def _bounds(store: Store, root: str, found: Sequence[Changed], spread: Spread, r
                     "everything may feel a change outside of its functions."
                 )
             elif seen:
-                result.notes.append(
-                    f"{one.change.path} is changed outside of functions and included by {len(seen):,} files; only what "
-                    "names the changed things in it was followed."
-                )
+                bounded[one.change.path] = len(seen)
+        result.notes += _headers(bounded)
     infrastructure = sorted(
         {t.name for t in result.touched if t.kind == NodeKind.FUNCTION and is_infrastructure(t.name)}
     )
@@ -349,6 +348,21 @@ def _bounds(store: Store, root: str, found: Sequence[Changed], spread: Spread, r
     direct = {hit.op.id for hit in spread.hits.values() if hit.hops == 0}
     if kernels and len(direct & kernels) > _UNBOUNDED_SHARE * len(kernels):
         result.unbounded.append(f"{len(direct):,} operators reach the change directly: more than half of all.")
+
+
+def _headers(seen: dict[str, int]) -> list[str]:
+    """Notes on headers that not everything includes, the most included first."""
+    told = [
+        f"{path} (included by {count:,} file{'s' if count > 1 else ''})"
+        for path, count in sorted(seen.items(), key=lambda pair: (-pair[1], pair[0]))
+    ]
+    if not told:
+        return []
+    more = f" and {len(told) - 3} more headers" if len(told) > 3 else ""
+    return [
+        f"Changed outside of functions: {', '.join(told[:3])}{more}. Of what includes them, only what names the "
+        "changed things was followed."
+    ]
 
 
 def _kernel_files(store: Store) -> set[str]:
