@@ -112,6 +112,8 @@ def _read(text: str) -> Callee:
         return Callee(DTYPES, name)
     if _MACRO_NAME.match(name) and not name.startswith(("AT_DISPATCH", "AT_PRIVATE")):
         return Callee(MACRO, name, templates)
+    if text[0] == ":" and "::" not in name:
+        return Callee(PLAIN, f"::{name}", templates)  # ::min is C's or CUDA's, whatever at:: has of this name
     if "<" in text and not templates:
         head = squeeze(text).rpartition("::")[0]
         given = template_arguments(head)

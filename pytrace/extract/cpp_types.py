@@ -184,7 +184,8 @@ def _read(text: str, depth: int, postfix: bool) -> tuple[Form, int]:
             return "Tdouble", 0
     plain = _BY_FIRST.get(first)
     if plain is not None:
-        return plain, 0
+        # a lambda that is called at once is what it returns
+        return (UNKNOWN if first == "[" and text[-1] == ")" else plain), 0
     if first == "{":
         parts = split_top(text[1:-1])
         return _inside("L", parts[0], depth) if parts else ("T{}", 0)

@@ -31,9 +31,9 @@ from pytrace.link.functors import add as add_functors
 from pytrace.link.instantiations import Instantiations
 from pytrace.link.libraries import entry_point, vendor_of
 from pytrace.link.operator_calls import DIRECT, OPERATOR_NAMESPACES, OperatorCalls
-from pytrace.link.overloads import IMPOSSIBLE, rank
+from pytrace.link.overloads import IMPOSSIBLE, KNOWN, rank
 from pytrace.link.resolved import CallRow, Packed, Resolved, Row
-from pytrace.link.templates import Deferred, Site, Templates, parameter_names
+from pytrace.link.templates import Deferred, Site, Templates, constants, parameter_names
 from pytrace.model import EdgeKind, Facts, NodeKind
 
 #: Namespaces below which there is nothing to find: SIMD values (aten/src/ATen/cpu/vec) compute in registers.
@@ -168,6 +168,13 @@ class Resolver:
     def _call(self, call: CallRow) -> None:
         name = call[2]
         scope, path = self.symbol.scope, self.path
+        if name.startswith("::"):
+            symbols = self.functions.lookup(name[2:], "", path)
+            if symbols:
+                self._to_symbols(self._choose(symbols, call), "call", call)
+            elif vendor := vendor_of(name[2:]):
+                self.library_calls.append((self.symbol.id, entry_point(name[2:]), call[3], call[4], vendor))
+            return
         head, _, bare = name.rpartition("::")
         if self.symbol.templates and (head or name) in parameter_names(self.symbol.templates):
             self._defer(head or name, bare if head else "", call)
@@ -225,7 +232,7 @@ class Resolver:
         kinds = self._kinds(call[5])
         if "redispatch" in call[2]:
             kinds = kinds[1:]  # the key set
-        if not qualified and (not kinds or (kinds[0] == "" and "Tensor" not in kinds)):
+        if not qualified and not (kinds and (kinds[0] in KNOWN or kinds[0][:5] == "list " or "Tensor" in kinds)):
             return False
         chosen = self.chooser.overloads(bare, False, kinds, qualified)
         if not chosen and qualified and kinds and "symint" in call[2]:
@@ -250,6 +257,9 @@ class Resolver:
 
     def _kinds(self, arguments: Sequence[str]) -> tuple[str, ...]:
         kind, scope, path = self.types.kind, self.symbol.scope, self.path
+        own = constants(self.symbol.templates) if self.symbol.templates else None
+        if own:
+            return tuple([(a[0] == "V" and own.get(a[1:])) or kind(a, scope, path) for a in arguments])
         return tuple([kind(a, scope, path) for a in arguments])
 
     def _choose(self, symbols: Sequence[Symbol], call: CallRow) -> list[Symbol]:

@@ -198,7 +198,13 @@ class Types:
             # std::numeric_limits<scalar_t>::max(), std::sqrt(x), …: numbers; containers were kinds of their own above
             return "float" if _STD_NUMBER.match(name) else ""
         plain = without_templates(name).strip().removeprefix("::")
+        if plain in ("c10::irange", "irange"):
+            return "IntArrayRef"  # c10/util/irange.h: its elements are integers
+        if name.startswith("::") and "::" not in plain:
+            scope = ""
         symbols = self.functions.lookup(plain, scope, file)
+        if name.startswith("::") and "::" not in plain and not symbols:
+            return ""
         if symbols:
             kinds = {self._resolve_alias(kind_of(s.returns), s.scope, s.file): None for s in symbols}
             kinds.pop("", None)
@@ -216,6 +222,4 @@ class Types:
         owners = self.functions.class_names(plain, scope, file)
         if owners:
             return owners[0]
-        if bare == "irange":
-            return "IntArrayRef"
         return ""

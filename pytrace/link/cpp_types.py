@@ -56,6 +56,7 @@ _SIMPLE = {
         ("scalar_t", "opmath_t", "acc_t", "accscalar_t", "opmath_type", "scalar_type", "value_t", "at_scalar_t"),
         "float",
     ),
+    "index_t": "int",  # the same of AT_DISPATCH_INDEX_TYPES
     "double": "float",
     "float": "float",
     "long double": "float",

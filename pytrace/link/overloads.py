@@ -130,7 +130,7 @@ def cost(argument: str, parameter: str, optional: bool) -> int:
         return IMPOSSIBLE if parameter != "Tensor" or not argument.startswith("ptr ") else 20
     if parameter in KNOWN:
         # a class of the tree for a known kind (a dtype wrapper, an enum, a template parameter): possible, unlikely
-        return 12
+        return 12 + (2 if parameter in ("Dimname", "DimnameList") else 0)
     return _UNKNOWN_COST
 
 

@@ -37,6 +37,17 @@ def parameter_names(templates: str) -> tuple[str, ...]:
     return tuple(names)
 
 
+@lru_cache(maxsize=20_000)
+def constants(templates: str) -> dict[str, str]:
+    """Kinds of the values among template parameters: ``typename T, int N, bool flag = false`` -> N: int, flag: bool."""
+    found = {}
+    for part in split_top(templates):
+        kind, _, name = part.partition("=")[0].strip().rpartition(" ")
+        if kind_of(kind) in ("int", "bool", "ScalarType"):
+            found[name] = kind_of(kind)
+    return found
+
+
 class Site(NamedTuple):
     """A place that uses a template."""
 

@@ -25,6 +25,11 @@ from tests.link.small import calls, edges, linked
         ("", "unknown();", []),
         ("void f(int a) {}", "f(1);", ["calls f"]),  # an overload of the same name is another function
         ("void g() {}", "auto h = [&]() { g(); }; h();", ["calls g"]),
+        # a name of the global namespace is looked up there only
+        ("void neg(const Tensor& a) {}", "::neg(x);", []),
+        ("} void g() {} namespace at::native {", "::g();", ["calls g"]),
+        ("", "::neg(x);", []),
+        ("void g() {}", "::at::native::g();", ["calls g"]),
         # a function as a value
         ("void g() {}", "run(g);", ["calls g"]),
         ("void g() {}", "run(&g);", ["calls g"]),
@@ -130,6 +135,9 @@ def test_overloads_that_fit_alike_are_candidates() -> None:
         ("at::empty_like(x, x.options());", ["aten::empty_like"]),
         ("at::empty({1}, x.options());", ["aten::empty.memory_format"]),
         ("add(x, x);", ["aten::add.Tensor"]),  # argument-dependent lookup finds at::add
+        ("for (auto i : c10::irange(n)) at::neg(x[i]);", ["aten::neg"]),
+        ("auto size = [&]() { return 1; }(); at::sum(x, size);", ["aten::sum x2", "aten::sum.dim_IntList x2"]),
+        ("Thing t; neg(t);", []),  # without at::, an argument must be one of its types
         ("at::native::add(x, x);", []),  # a function, which no file defines here
         ("std::add(x, x);", []),
         # methods
@@ -166,6 +174,16 @@ def test_overloads_that_fit_alike_are_candidates() -> None:
 def test_operators(body: str, found: list[str]) -> None:
     parameters = "const Tensor& x, int64_t n, SymIntArrayRef s, c10::DispatchKeySet ks"
     assert calls(body, parameters=parameters) == [f"calls_op {name}" for name in found]
+
+
+def test_a_value_among_template_parameters_has_a_kind() -> None:
+    before = "template <int identity, typename T> void g(Tensor& x) { x.fill_(identity); x.add(other); }"
+    graph = linked({"F.cpp": f"namespace at::native {{\n{before}\n}}\n"})
+    assert edges(graph, "calls_op") == [
+        "g calls_op aten::fill_.Scalar",
+        "g calls_op aten::add.Tensor x2",
+        "g calls_op aten::add.Scalar x2",
+    ]
 
 
 def test_redispatching_an_overloaded_operator() -> None:
@@ -217,6 +235,7 @@ def test_an_operator_that_does_not_exist_is_listed() -> None:
         ("", "ideep::lstm::compute(h);", ["calls_library ideep::lstm::compute"]),
         ("", "dgemm_(h);", ["calls_library dgemm_"]),
         ("", "ncclAllReduce(h);", ["calls_library ncclAllReduce"]),
+        ("", "::cudnnRNNForward(h);", ["calls_library cudnnRNNForward"]),
         ("", "std::sgemm_(h);", []),
     ],
 )

@@ -62,6 +62,8 @@ def types() -> Types:
         ("CTensor", "Tensor"),
         ("Cstd::numeric_limits<scalar_t>::max", "float"),
         ("Cc10::irange", "IntArrayRef"),
+        ("C::one", ""),  # of the global namespace, where there is none
+        ("C::at::native::one", "Tensor"),
         # elements
         ("G0|Ctwo", "Tensor"),
         ("G1|Cat::max", "Tensor"),
