@@ -18,6 +18,7 @@ class Action:
 
     BLANK = "blank"  #: replace the word by spaces
     ATTRIBUTE = "attribute"  #: the same, where a declaration follows
+    DEVICE = "device"  #: the word becomes ``__device__``
     BLANK_CALL = "blank-call"  #: replace the word, and the parenthesised arguments if some follow, by spaces
     BLANK_ARGS = "blank-args"  #: keep the word and its parentheses, blank the arguments
     SEPARATE = "separate"  #: behind a ``)``: a comma takes the blank before it
@@ -70,6 +71,7 @@ ROWS: tuple[Row, ...] = (
     Row("CACHE_ALIGN", Action.BLANK, "alignment of a variable, c10/util and aten/src/ATen/native/cpu"),
     Row("PYBIND11_CONSTINIT", Action.BLANK, "constinit, pybind11/detail/common.h"),
     Row("VK_KERNEL_ATTR", Action.BLANK, "attribute"),
+    Row("CUTLASS_DEVICE", Action.DEVICE, "inline __device__, cutlass/cutlass.h"),
     # statements that are pragmas or halves of a block
     Row("CUTLASS_PRAGMA_UNROLL", Action.BLANK, "#pragma unroll, cutlass/cutlass.h"),
     Row("CUTLASS_PRAGMA_NO_UNROLL", Action.BLANK, "#pragma unroll 1, cutlass/cutlass.h"),

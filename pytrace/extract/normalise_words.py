@@ -83,6 +83,10 @@ def _attribute(source: bytes, out: bytearray, at: int, end: int) -> None:
         out[at:end] = b" " * (end - at)
 
 
+def _device(source: bytes, out: bytearray, at: int, end: int) -> None:
+    out[at:end] = b"__device__".ljust(end - at)
+
+
 def _blank_call(source: bytes, out: bytearray, at: int, end: int) -> None:
     close = closing(source, end)
     blank(out, at, end if close < 0 else close)
@@ -161,6 +165,7 @@ def _struct(source: bytes, out: bytearray, at: int, end: int) -> None:
 _APPLY: dict[str, Callable[[bytes, bytearray, int, int], None]] = {
     Action.BLANK: _blank,
     Action.ATTRIBUTE: _attribute,
+    Action.DEVICE: _device,
     Action.BLANK_CALL: _blank_call,
     Action.BLANK_ARGS: _blank_args,
     Action.SEPARATE: _separate,

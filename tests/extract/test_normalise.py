@@ -53,6 +53,7 @@ CALLS = "(call_expression function: (_) @x)"
     [
         # attributes
         ("C10_HOST_DEVICE inline int f() {}", "                inline int f() {}"),
+        ("CUTLASS_DEVICE int f() {}", "__device__     int f() {}"),
         ("struct TORCH_API A final : B {};", "struct           A final : B {};"),
         ("__global__ void C10_LAUNCH_BOUNDS_2(1, 2) k() {}", "__global__ void                           k() {}"),
         ("auto x = [=] GPU_LAMBDA (int i) {};", "auto x = [=]            (int i) {};"),
