@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import re
 
+#: Thrust's algorithms, by what they do; the rest (iterators, pairs, function objects, complex numbers) starts nothing.
+_ALGORITHM = (
+    r"sort|scan|reduce|copy|unique|find|fill|transform|sequence|scatter|gather|partition|merge|search|bound|difference"
+    r"|product|element|count_|for_each|tabulate|generate|remove|replace|set_|equal$|reverse$"
+)
 #: (pattern of the bare or qualified name, vendor). First match wins.
 VENDORS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), vendor)
@@ -38,9 +43,11 @@ VENDORS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"xnn_\w+$", "XNNPACK"),
         (r"pytorch_qnnp_\w+$|qnnpack::", "QNNPACK"),
         (r"nnp_\w+$", "NNPACK"),
-        (r"cutlass::", "CUTLASS"),
-        (r"(?:::)?cub::", "CUB"),
-        (r"thrust::", "Thrust"),
+        # Of header-only libraries what starts kernels, not the number types, iterators and function objects that it is
+        # given. PyTorch's own copy of CUB is wrapped: aten/src/ATen/cuda/cub_definitions.cuh
+        (r"cutlass::(?:gemm::|conv::|make_cute_packed_stride$)", "CUTLASS"),
+        (r"(?:at_cuda_detail::)?cub::Device\w+::", "CUB"),
+        (rf"thrust::\w*(?:{_ALGORITHM})", "Thrust"),
         (r"pocketfft::", "PocketFFT"),
         (r"sleef_\w+|Sleef_\w+$", "SLEEF"),
         (r"nvrtc[A-Z]\w*$", "NVRTC"),
@@ -76,5 +83,8 @@ _CUBLAS_V2 = re.compile(
 
 
 def entry_point(name: str) -> str:
-    """The symbol that is linked for a vendor function as it is written: ``cublasSgemm`` -> ``cublasSgemm_v2``."""
-    return f"{name}_v2" if _CUBLAS_V2.match(name) else name
+    """The symbol that is linked for a vendor function as it is written: ``cublasSgemm`` -> ``cublasSgemm_v2``.
+
+    A template of CUB is told without the namespace that PyTorch wraps around it.
+    """
+    return f"{name}_v2" if _CUBLAS_V2.match(name) else name.removeprefix("at_cuda_detail::")

@@ -46,11 +46,6 @@ _LIBRARY_PLUMBING = re.compile(
     r"|_(?:(?<!xnn_)create|destroy|init|initialize|deinitialize|get|set|query)(?=[A-Z_]|$)|_(?:version|strerror|log_\w+)$"
     r"|_delete_operator$|(?:^|_)desc$|^has_|^nccl(?:Comm|Group)"
 )
-#: Thrust's algorithms, by what they do; the rest (iterators, pairs, function objects, complex numbers) starts nothing.
-_THRUST_ALGORITHM = re.compile(
-    r"sort|scan|reduce|copy|unique|find|fill|transform|sequence|scatter|gather|partition|merge|search|bound|difference"
-    r"|product|element|count_|for_each|tabulate|generate|remove|replace|set_|equal$|reverse$"
-)
 #: What makes a kernel of a functor: launchers and loops are called so all over ATen (``gpu_kernel``,
 #: ``cpu_kernel_vec``, ``multi_tensor_apply``). Other callees that take a lambda only run it (``parallel_for``).
 _LAUNCHER = re.compile(r"kernel|multi_tensor|ufunc")
@@ -80,8 +75,6 @@ def is_question(node: Node) -> bool:
 
 def is_library_plumbing(node: Node) -> bool:
     """Whether a vendor's function only prepares a call or asks something."""
-    if node.name.startswith("thrust::"):
-        return not _THRUST_ALGORITHM.search(node.bare)
     return bool(_LIBRARY_PLUMBING.search(node.bare))
 
 

@@ -49,6 +49,11 @@ class _Identity(NamedTuple):
         return 0 < len(set(self.operators.values())) <= _GENERIC
 
     @property
+    def is_standard(self) -> bool:
+        """Whether it is a function object of C++ itself, which only narrows down what the rest of the name tells."""
+        return self.name.startswith("std::")
+
+    @property
     def ambiguous(self) -> bool:
         """Whether several structs have this name: who makes one of them may make any."""
         return (
@@ -86,6 +91,8 @@ def _told_apart(store: Store, name: KernelName, head: list[Node], inner: list[tu
     """The answer for a kernel with functors or host functions among its template arguments."""
     known = _gathered(store, name, inner)
     whole = _Identity(name.name, head, *_operators(store, head))
+    standard = [part for part in known if part.is_standard and part.tells]
+    known = [part for part in known if not part.is_standard]
     telling = [part for part in known if part.tells and not (whole.tells and part.ambiguous)]
     best = min(telling, key=lambda part: len(part.operators), default=None)
     lost = [part for part in known if not part.nodes]
@@ -93,16 +100,27 @@ def _told_apart(store: Store, name: KernelName, head: list[Node], inner: list[tu
     if lost and (best is None or known.index(lost[-1]) > known.index(best)):
         return Found([], _drift(store, name, head, [part.name for part in lost]))
     if best is None:
-        return Found(head, _read_as(name, name.name)) if head else None
-    shared = set(best.operators)
+        if not (head and standard):
+            return Found(head, _read_as(name, name.name)) if head else None
+        how = f"{_read_as(name, name.name)}, made for {', '.join(part.name for part in standard)}"
+        one = whole if whole.tells else standard[0]
+        return Found(one.nodes, how, (), _shared(one, [whole, *standard]), one.device)
     # Who hands a functor to a template that wraps it (``BinaryFunctor``) has no edge to the wrapper: hosts count only.
-    for other in [*(part for part in telling if part.is_host), *([whole] if whole.tells else [])]:
-        shared = shared & other.operators.keys() or shared
+    hosts = [part for part in telling if part.is_host]
+    shared = _shared(best, [*hosts, *([whole] if whole.tells else []), *standard])
     around = head or store.named(name.name, NodeKind.FUNCTION)
     how = f"read as {best.name}, which {_place(name.name, around)} was made for"
     if lost:
         how += f"; {', '.join(part.name for part in lost)} is not in this tree: the name is from another version"
-    return Found(best.nodes, how, (), frozenset(shared), best.device)
+    return Found(best.nodes, how, (), shared, best.device)
+
+
+def _shared(one: _Identity, others: Iterable[_Identity]) -> frozenset[int]:
+    """The operators of ``one`` that are those of all others too; another that has none of them does not count."""
+    shared = set(one.operators)
+    for other in others:
+        shared = shared & other.operators.keys() or shared
+    return frozenset(shared)
 
 
 def _gathered(store: Store, name: KernelName, inner: list[tuple[str, bool]]) -> list[_Identity]:
@@ -151,6 +169,8 @@ def _identity(path: Path) -> tuple[str, bool] | None:
     if path.is_lambda:
         return (path.name, True) if path.name else None
     name = path.name
+    if re.fullmatch(r"std::(?:__\w+::)?[a-z_]+", name):
+        return (re.sub(r"__\w+::", "", name), False)  # ``std::plus``; libc++ puts it into ``std::__1``
     if name.startswith(("std::", "c10::", "thrust::", "cub::", "__nv_")) or not name:
         return None
     # A type of the language has no capital and no namespace.
@@ -161,6 +181,8 @@ def _nodes(store: Store, name: str, is_host: bool, units: Iterable[str]) -> list
     """Nodes of a functor (itself, and its methods, which whoever makes it reaches) or of a host function."""
     if is_host:
         return _for_gpu(_in_units(store.named(name, NodeKind.FUNCTION) or _same_tail(store, name), units))
+    if name.startswith("std::"):
+        return store.named(name, NodeKind.FUNCTOR)
     bare = name.rpartition("::")[2]
     nodes = store.named(name, NodeKind.FUNCTOR) or [
         n for n in store.bare(bare, NodeKind.FUNCTOR) if _tail(n.name) == bare

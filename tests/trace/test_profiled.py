@@ -54,6 +54,16 @@ node function at::native::mean_cpu Mean.cpp:3
 node op aten::mean_cpu.out native_functions.yaml:7
 edge at::native::mean_cpu calls at::native::Mean::Mean @Mean.cpp:4
 edge aten::mean_cpu.out dispatches=CPU at::native::mean_cpu @native_functions.yaml:7
+node functor std::plus
+node functor std::minus
+node op aten::sub.out native_functions.yaml:12
+node function at::native::sub_cuda cuda/Sub.cu:3
+edge at::native::sub_cuda calls at::native::launch @cuda/Sub.cu:4
+edge at::native::sub_cuda instantiates=launch at::native::Mul @cuda/Sub.cu:4
+edge at::native::sub_cuda instantiates=launch std::minus @cuda/Sub.cu:4
+edge at::native::sub_cuda launches at::native::scan @cuda/Sub.cu:5
+edge at::native::mul_cuda instantiates=launch std::plus @cuda/Mul.cu:4
+edge aten::sub.out dispatches=CUDA at::native::sub_cuda @native_functions.yaml:12
 node library cusolverDnSgetrf {"vendor": "cuSOLVER"}
 node library cusolverDnSgetrf_bufferSize {"vendor": "cuSOLVER"}
 node function at::native::lu_cuda cuda/Lu.cpp:3
@@ -79,20 +89,24 @@ def graph(tmp_path: Path) -> Store:
 @pytest.mark.parametrize(
     ("text", "operators"),
     [
-        (f"void {N}driver<4, {N}Mul<float> >(int)", ["aten::mul.out"]),
-        (f"void {N}driver<4, {N}Wrap<float, {N}Mul<float> > >(int)", ["aten::mul.out"]),
+        (f"void {N}driver<4, {N}Mul<float> >(int)", ["aten::mul.out", "aten::sub.out"]),
+        (f"void {N}driver<4, {N}Wrap<float, {N}Mul<float> > >(int)", ["aten::mul.out", "aten::sub.out"]),
         (f"void {N}driver<4, {N}Reduce<float, {N}Mean<float> > >(int)", ["aten::mean.out"]),
         (f"void {N}driver<4, {N}<unnamed>::silu({N}I &)::[lambda() (instance 1)]>(int)", ["aten::silu.out"]),
         (f"void {N}driver<4, {N}moved::silu({N}I&)::{{lambda()#1}}>(int)", ["aten::silu.out"]),
         (f"void {N}gone<__nv_dl_tag<void (*)({N}I&), &{N}(anonymous namespace)::silu, 3u> >(int)", ["aten::silu.out"]),
         (f"…&{N}silu, 4u>, float (float)>", ["aten::silu.out"]),
-        (f"void {N}driver<4, {N}Mu…", ["aten::mul.out"]),
-        (f"void {N}scan<4, {N}OpaqueType<4> >(int)", ["aten::cumsum.out"]),
-        ("void (anonymous namespace)::scan<4>(int)", ["aten::cumsum.out"]),
-        ("_ZN2at6native4scanILi4EEEvi", ["aten::cumsum.out"]),
-        ("_ZN2at6native52_GLOBAL__N__83ba8c45_7_Scan_cu_1…", ["aten::cumsum.out"]),
+        (f"void {N}driver<4, {N}Mu…", ["aten::mul.out", "aten::sub.out"]),
+        (f"void {N}scan<4, {N}OpaqueType<4> >(int)", ["aten::cumsum.out", "aten::sub.out"]),
+        ("void (anonymous namespace)::scan<4>(int)", ["aten::cumsum.out", "aten::sub.out"]),
+        ("_ZN2at6native4scanILi4EEEvi", ["aten::cumsum.out", "aten::sub.out"]),
+        ("_ZN2at6native52_GLOBAL__N__83ba8c45_7_Scan_cu_1…", ["aten::cumsum.out", "aten::sub.out"]),
         ("ampere_sgemm_64x64_tn", ["aten::addmm.out"]),
         ("void cusolver_getrf_kernel<float>(int)", ["aten::lu", "lib::lu"]),
+        (f"void {N}driver<4, {N}Mul<float>, std::plus<float> >(int)", ["aten::mul.out"]),
+        (f"void {N}driver<4, {N}Mul<float>, std::__1::minus<float> >(int)", ["aten::sub.out"]),
+        (f"void {N}scan<float, std::minus<float> >(int)", ["aten::sub.out"]),
+        (f"void {N}driver<4, std::plus<float> >(int)", ["aten::mul.out"]),
     ],
 )
 def test_operators(graph: Store, text: str, operators: list[str]) -> None:

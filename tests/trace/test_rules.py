@@ -143,7 +143,6 @@ def test_infrastructure_and_questions() -> None:
         ("cusparseSpGEMM_createDescr cusparseLtMatmulPlanInit miopenConvolutionForwardGetSolution", True),
         ("magma_init magma_get_sgeqrf_nb magma_queue_destroy dnnl_memory_desc_query DftiErrorMessage", True),
         ("ncclCommInitRank ncclGroupStart xnn_delete_operator ideep::tensor::desc", True),
-        ("thrust::make_counting_iterator thrust::tie thrust::plus thrust::exp", True),
         ("cublasLtMatmul cudnnRNNForward cusolverDnSgetrf cublasDgetrsBatched cusparseSpGEMM_compute", False),
         ("cudnnFindConvolutionForwardAlgorithmEx ncclAllReduce magma_sgetrf_gpu cgetrf_ rocblas_gemm_ex", False),
         ("xnn_create_convolution2d_nhwc_f32 xnn_run_operator mkl_sparse_d_mm cufftXtExec", False),
