@@ -4,7 +4,8 @@
 * Statements that compute in SIMD registers (``cpp_simd``).
 * Bodies of ``__device__`` and ``__global__`` functions: a kernel is where a path ends. A lambda that is compiled for
   the device belongs to the function around it, so that its body stays.
-* Bodies of functions in the namespaces of ``LEAVES``, in files that hold no others.
+* Bodies of functions in the namespaces of ``LEAVES``, in files that hold no others and do not speak Python's C API: who
+  calls a function of the binding layer is asked for (`pytrace binding`).
 
 Lengths and newlines stay, and so do the braces: the functions and their last lines are found as before.
 """
@@ -25,6 +26,7 @@ _BODY = re.compile(rb"\)\s*(?:(?:const|noexcept|override|final)\s*)*\{")
 _REGISTERS = re.compile(rb"\s*(?:static\s+)?TORCH_LIBRARY\w*\s*\($")
 #: What only the initialisers of ``torch._C`` hold: `pytrace init` tells the order in which they call one another.
 _INITIALISES = re.compile(rb"\bPyModule_Create\b|\bcast<py::module>")
+_PYTHON_HEADER = re.compile(rb"#[ \t]*include[ \t]*[<\"][\w/.]*(?:[Pp]ython|pybind|THP)[\w/.]*[>\"]")
 _NAMESPACE = re.compile(rb"namespace\s+([\w:]+)\s*\{")
 
 #: Namespaces that no call passes through on its way to an operator: their functions are known, what these call is not.
@@ -58,7 +60,7 @@ def blank_unread(source: bytes) -> bytes:
     """``source`` with spaces where nothing is read."""
     tables = _tables(source) if len(source) > 20_000 else []
     bodies: list[tuple[int, int]] = []
-    if _holds_leaves_only(source):
+    if _holds_leaves_only(source) and not _speaks_python(source):
         bodies = _bodies(source)
     elif b"__device__" in source or b"__global__" in source:
         bodies = _device_bodies(source)
@@ -92,6 +94,15 @@ def _holds_leaves_only(source: bytes) -> bool:
     names = set(_NAMESPACE.findall(source))
     leaves = {name for name in names if _LEAF.match(name)}
     return bool(leaves) and not any(b"::" in name or name in _BRANCHES for name in names - leaves)
+
+
+def _speaks_python(source: bytes) -> bool:
+    """Whether the file uses Python's C API or pybind11. (``PyObject`` is the name of a type of TorchScript as well.)"""
+    return (
+        b"py::" in source
+        or b"pybind11::" in source
+        or (b"PyObject" in source and _PYTHON_HEADER.search(source) is not None)
+    )
 
 
 def _bodies(source: bytes) -> list[tuple[int, int]]:

@@ -52,6 +52,13 @@ def shown(source: str) -> str:
             "namespace at::vec { struct V { V abs() const { ; } }; }",
         ),
         ("namespace at::vec {}\nnamespace at::native {\nvoid h() {\n  g();\n}\n}\n", "same"),
+        # the binding layer's parts of a leaf: who calls Python's C API is asked for
+        ("namespace torch::jit {\npy::object h() {\n  return g();\n}\n}\n", "same"),
+        ("#include <Python.h>\nnamespace torch::jit {\nPyObject* h() {\n  return g();\n}\n}\n", "same"),
+        (  # a type of TorchScript has that name as well
+            "namespace torch::jit {\nvoid h() {\n  g(PyObjectType::get());\n}\n}\n",
+            "namespace torch::jit { void h() { ; } }",
+        ),
     ],
 )
 def test_bodies(source: str, expected: str | None) -> None:

@@ -271,6 +271,15 @@ MORE: dict[str, tuple[str, list[str], list[str]]] = {
         ["torch/csrc/autograd/python_variable.cpp:257", "Not bound", "torch::autograd::THPVariable_apply_"],
         [],
     ),
+    "binding-in-leaves": (
+        "binding THPVariable_Wrap --limit 0",
+        [
+            "torch/csrc/jit/python/python_arg_flatten.cpp:176",
+            *("torch::dynamo::_empty_strided_device, :817, :823", "torch/csrc/dynamo/guards.cpp:812"),
+            "torch/csrc/dynamo/guards.cpp:3832",
+        ],
+        [],
+    ),
     "binding-python": (
         "binding torch._C._nn.gelu",
         ["tools/autograd/templates/python_nn_functions.cpp", "aten::gelu", "torch::autograd::initNNFunctions"],
