@@ -117,8 +117,8 @@ def _behind_python(store: Store, text: str, named: list[Node]) -> Found:
     place = f"{named[0].name} ({named[0].at})"
     if not pool:
         names = ", ".join(dict.fromkeys(way.op.bare for way in ways))
-        how = f"No operator that computes was found behind {place}: what it calls allocates, views or asks ({names})."
-        return Found([], how)
+        how = f"{place} is pure Python, as far as its calls can be resolved: no operator that computes stands behind it"
+        return Found([], f"{how}, what it calls allocates, views or asks ({names}).")
     nearest = min(way.distance for way in pool)
     bases = list(dict.fromkeys(way.op.bare for way in pool if way.distance == nearest))
     if not alike and (len(bases) > _MAX_BASES or len(working) > _MAX_BASES * len(bases)):
