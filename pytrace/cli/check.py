@@ -94,9 +94,19 @@ def _read(store: Store, named: str | None) -> tuple[str, str]:
                 f"The policy {place} cannot be read ({getattr(error, 'strerror', None) or error})."
             ) from error
     raise BadQuestion(
-        f"There is no policy: {' and '.join(places)} do not exist. `pytrace check --example > {_POLICY}` writes one to "
-        "begin with; --policy FILE names another."
+        f"There is no policy at {' or '.join(places)}. `pytrace check --example > {_POLICY}` writes one to begin with; "
+        "--policy FILE names another."
     )
+
+
+def _below_top(root: str) -> str:
+    """``third_party/pytorch/`` when the tree is that folder of its repository; "" when it is the whole, or in none."""
+    from pytrace.report import git
+
+    try:
+        return git.run(root, "rev-parse", "--show-prefix").decode("utf-8", "surrogateescape").strip()
+    except BadQuestion:
+        return ""
 
 
 def _formatted(store: Store, found: CheckReport, fmt: str, limit: int) -> str:
@@ -115,7 +125,7 @@ def _formatted(store: Store, found: CheckReport, fmt: str, limit: int) -> str:
     from pytrace.render import check_text
 
     if fmt == "github":
-        return check_text.github(found)
+        return check_text.github(found, _below_top(store.meta("root")))
     if fmt == "markdown":
         return check_text.markdown(found)
     page = asking.page(store)

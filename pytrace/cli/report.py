@@ -20,6 +20,7 @@ _FORMATS = ("text", "markdown", "csv", "json", "html")
 
 @click.command("report")
 @click.argument("ops", nargs=-1, metavar="[OPERATOR…]")
+@click.option("--ops", "patterns", multiple=True, metavar="OPERATOR", help="The same as the argument; may be repeated.")
 @click.option(
     "--namespace", "namespaces", multiple=True, metavar="NS", help="Only operators of NS (aten, quantized, …)."
 )
@@ -52,6 +53,7 @@ _FORMATS = ("text", "markdown", "csv", "json", "html")
 def command(
     ctx: click.Context,
     ops: tuple[str, ...],
+    patterns: tuple[str, ...],
     namespaces: tuple[str, ...],
     tags: tuple[str, ...],
     has: tuple[str, ...],
@@ -77,6 +79,7 @@ def command(
     pytrace report --implement xpu --format csv -o todo.csv
     pytrace report --stubs --has cuda --lacks xpu
     """
+    ops += patterns
     if stubs and (tags or missing or implement or composite or public or namespaces or backends):
         raise BadQuestion(
             "--stubs goes with --has and --lacks (by device: cpu, cuda, mps, xpu, …) and no other filter."

@@ -46,11 +46,14 @@ def summary(report: CheckReport) -> str:
     return f"{', '.join(parts) or 'No violations'} of {count(len(report.rules), 'rule')}."
 
 
-def github(report: CheckReport) -> str:
-    """Workflow commands: GitHub shows them at the lines of the pull request."""
+def github(report: CheckReport, prefix: str = "") -> str:
+    """Workflow commands: GitHub shows them at the lines of the pull request.
+
+    ``prefix`` is the folder of the tree below the repository: GitHub reads paths from there.
+    """
     lines = []
     for violation in report.violations:
-        where = f"file={_property(violation.file)}," if violation.file else ""
+        where = f"file={_property(prefix + violation.file)}," if violation.file else ""
         where += f"line={violation.line}," if violation.file and violation.line else ""
         title = _property(f"pytrace: {violation.rule}")
         lines.append(f"::{_GITHUB[violation.level]} {where}title={title}::{_data(violation.message)}")

@@ -28,6 +28,7 @@ def run(mini: Store, monkeypatch: pytest.MonkeyPatch) -> Run:
     [
         ((), ["15 of 15 operators", "aten::cumsum.out", "Totals", "9.9.9"]),
         (("cumsum",), ["2 of 15 operators: operators named cumsum", "aten::cumsum.out"]),
+        (("--ops", "cumsum", "--ops", "lstm*"), ["operators named cumsum or lstm*", "aten::lstm.input"]),
         (("cumsum.out", "--long"), ["cumsum_cuda_kernel", "scan_kernel", "ReduceOps.cpp:30"]),
         (("--has", "cuda", "--lacks", "cpu"), ["aten::_cudnn_rnn"]),
         (("--limit", "2"), ["… and 13 more (--limit 0 shows all)"]),

@@ -262,6 +262,12 @@ def test_github_commands_are_one_line_each() -> None:
         assert re.match(r"::(error|warning|notice) (file=[^,:]+,(line=\d+,)?)?title=[^,:]+::", command), command
 
 
+def test_github_reads_paths_from_the_repository() -> None:
+    report = checked()
+    report.violations[3].file = "a/b.cpp"
+    assert "file=pytorch/a/b.cpp," in check_text.github(report, "pytorch/")
+
+
 def test_check_text_has_places() -> None:
     page = Page(100)
     check_text.render(page, checked())

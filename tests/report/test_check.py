@@ -164,6 +164,19 @@ def test_no_policy(repository: Path) -> None:
     assert "pytrace check --example" in result.output
 
 
+def test_paths_of_annotations_begin_at_the_top_of_the_repository(repository: Path) -> None:
+    (repository / "pytrace.toml").write_text(
+        '[[rule]]\nid = "x"\nabout = "operators"\nwhere = { ops = ["cumsum.out"] }\nrequire = { has = ["xpu"] }\n'
+    )
+    inner = repository / "third_party" / "pytorch"
+    inner.mkdir(parents=True)
+    for name in ("aten", "tools", "torch", "torchgen", "version.txt", "pytrace.toml"):
+        if (repository / name).exists():
+            (repository / name).rename(inner / name)
+    line = run(inner, "--format", "github").output.splitlines()[0]
+    assert line.startswith("::error file=third_party/pytorch/aten/src/ATen/native/native_functions.yaml,line=")
+
+
 def test_github_annotations(worse: Path) -> None:
     result = run(worse, "--base", "HEAD~1", "--format", "github")
     lines = [line for line in result.output.splitlines() if line.startswith("::")]
