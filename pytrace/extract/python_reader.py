@@ -21,6 +21,7 @@ from pytrace.extract.python_symbols import MAX_LENGTH, TENSOR, UNKNOWN, annotati
 from pytrace.extract.python_values import methods_by_kind, prose, split
 
 _ISINSTANCE = re.compile(r"(\bnot )?\bisinstance\((\w+), *\(?([\w.]+)")
+_OPERATOR = re.compile(r"@torch\.ops\.|\.aten\.")
 _SETTERS = re.compile(r"@(\w+)\.setter")
 _ARGUMENTS_LIMIT = 300
 
@@ -324,8 +325,19 @@ class Reader(Definitions):
 
     def on_reference(self, node: Node, start: int) -> None:
         """An attribute passed as an argument; a class is not called by being named."""
-        if not self.scope.silent and not self.source[self.source.rfind(".", start, node.end_byte) + 1].isupper():
-            self._refer(node, start)
+        if self.scope.silent or self.source[self.source.rfind(".", start, node.end_byte) + 1].isupper():
+            return
+        symbol = self.value(node)
+        if symbol and not (_OPERATOR.match(symbol) and self._is_registered(node)):
+            self._name(node, symbol, start)
+
+    def _is_registered(self, node: Node) -> bool:
+        """Whether an argument is given to a function that registers: then it is what something is registered for."""
+        around = node.parent
+        while around is not None and around.kind_id != self.kinds.call:
+            around = around.parent
+        callee = around.child(0) if around is not None else None
+        return callee is not None and tables.REGISTERING.search(self.text(callee)) is not None
 
     def _refer(self, node: Node | None, start: int) -> None:
         """A function (or property) named as a value: it may be called by whoever gets it."""

@@ -43,10 +43,11 @@ PARAMETERS = {
 USED_AS = {"module": "@torch.nn.Module()"}
 
 _TENSOR_NAME = re.compile(r"\b\w*Tensor(?:Like(?:Type)?|SequenceType)?\b(?!\.)")
-_SEQUENCE_OF = re.compile(
-    r"\b(?:List|Sequence|Tuple|Iterable|Iterator|Collection|Set|Dict|Mapping|list|tuple|set|dict)\[[^|]*Tensor"
-)
-_MAPPING = re.compile(r"(?:Optional\[)?(?:\w+\.)?\w*(?:Dict|dict|Mapping)\[(.*)\]")
+_SEQUENCE = r"(?:List|Sequence|Tuple|Iterable|Iterator|Collection|Set|list|tuple|set)"
+_SEQUENCE_OF = re.compile(rf"\b{_SEQUENCE}\[[^|]*Tensor")
+#: A container: its name, what stands in its brackets.
+_CONTAINER = re.compile(rf"(?:\w+\.)?(?:{_SEQUENCE}|(?P<mapping>\w*(?:Dict|dict|Mapping)))\[(?P<of>.*)\]", re.DOTALL)
+_OPTIONAL = re.compile(r"(?:\w+\.)?Optional\[(.*)\]", re.DOTALL)
 _CLASS_NAME = re.compile(r"(?:Optional\[)?((?:\w+\.)*_?[A-Z]\w*)\]?(?: *\| *None)?")
 _NOT_CLASSES = frozenset({"Any", "Callable", "Optional", "Union", "Dict", "List", "Tuple", "Type", "TypeVar", "None"})
 
@@ -71,22 +72,35 @@ def bounded(symbol: str) -> str:
 def annotation(text: str) -> tuple[str, str]:
     """(symbol, class name) that an annotation stands for; one of them is "" (or both, when it says nothing).
 
+    Of several types that a container holds the plainest counts.
+
     >>> annotation("Optional[Tensor]"), annotation("List[torch.Tensor]"), annotation("nn.Linear")
     (('T', ''), ('T{}', ''), ('', 'nn.Linear'))
+    >>> annotation("Dict[str, List[Tensor]]"), annotation("Dict[Tensor, int]")
+    (('T{}{}', ''), ('', ''))
     """
     text = text.strip().strip("\"'").strip()
     if "Tensor" in text and _TENSOR_NAME.search(text):
         if text.startswith(("Callable", "Type[", "type[")):
             return UNKNOWN, ""
-        mapping = _MAPPING.match(text)
-        if mapping and not _TENSOR_NAME.search(split_types(mapping[1])[-1]):
-            return UNKNOWN, ""  # a dictionary's elements are its values
+        optional = _OPTIONAL.fullmatch(text)
+        if optional:
+            return annotation(optional[1])[0], ""
+        container = _CONTAINER.fullmatch(text)
+        if container:
+            return _elements(split_types(container["of"]), bool(container["mapping"])), ""
         # "Union[Tensor, Sequence[Tensor]]" is a Tensor first; "Optional[List[Tensor]]" is a list.
         return (TENSORS if _SEQUENCE_OF.search(text) and not text.startswith("Union[") else TENSOR), ""
     found = _CLASS_NAME.fullmatch(text)
     if found and found[1] not in _NOT_CLASSES:
         return UNKNOWN, found[1]
     return UNKNOWN, ""
+
+
+def _elements(types: list[str], mapping: bool) -> str:
+    """The symbol of a container of these types: a dictionary's elements are its values."""
+    symbols = [symbol for each in (types[-1:] if mapping else types) if (symbol := annotation(each)[0])]
+    return bounded(min(symbols, key=len) + "{}") if symbols else UNKNOWN
 
 
 def split_types(text: str) -> list[str]:

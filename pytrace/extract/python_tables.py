@@ -94,6 +94,9 @@ TENSOR_SETTERS = frozenset({"data", "grad", "real", "imag"})
 #: A function whose name begins so answers yes or no: its result, used as a condition, is no Tensor.
 PREDICATE = re.compile(r"(?:^|\.)_?(?:is|has|can|should|supports|use|all|any|isinstance)_\w*\(\)$")
 
+#: Functions that enter what they are given into a table: an operator among their arguments is not called by them.
+REGISTERING = re.compile(r"(?:^|[._])register_\w+$")
+
 #: Functions that give back one of their arguments (its index), so that the value keeps its type.
 IDENTITY = {
     "cast": 1,  # typing.cast(type, value)

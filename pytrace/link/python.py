@@ -1,7 +1,8 @@
 """Python: a node for each function, method, property and class, the names they are re-exported by, and what they call.
 
 Nodes are of kind ``python``, named where they are defined; ``attrs["kind"]`` is ``class``, ``staticmethod``,
-``classmethod``, ``property`` or ``alias``; functions and methods have none. Edges:
+``classmethod``, ``property`` or ``alias``; functions and methods have none. ``attrs["bases"]`` of a class are the
+classes after it in its order of resolution. Edges:
 
 * ``calls`` python -> python | binding. Rules: ``python-call``; ``python-construct`` (a class: its ``__init__``);
   ``python-reference`` (a function named as a value, which somebody may call); ``python-property``;
@@ -17,7 +18,8 @@ Nodes are of kind ``python``, named where they are defined; ``attrs["kind"]`` is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from pytrace.extract.python_tables import IMPLICIT
 from pytrace.link.context import Context
@@ -102,7 +104,9 @@ class Linker:
             last = {d.qual: d for d in module.definitions if d.kind != "w"}
             prefix, path = module.name + ".", module.path
             for qual, d in last.items():
-                attrs = attributes.get(d.kind)
+                attrs: Mapping[str, Any] | None = attributes.get(d.kind)
+                if d.kind == "c" and (bases := [c.name for c in self.resolver.order(module.classes[qual])[1:]]):
+                    attrs = {"kind": "class", "bases": bases}
                 shared(NodeKind.PYTHON, prefix + qual, path, d.line, end_line=d.end, owner=path, attrs=attrs)
 
     def id_of(self, value: Value | None) -> int | None:

@@ -19,6 +19,8 @@ CPP_KINDS = (NodeKind.CUDA_KERNEL, NodeKind.FUNCTION, NodeKind.FUNCTOR, NodeKind
 #: Without a better reason, a Python name answers with at most so many operators, out of so many times as many.
 _MAX_BASES = 4
 _MOST_NAMED = 16
+#: How often a name may stand for another one.
+_MOST_ALIASES = 5
 #: Shorter names than this must be the same to be taken for one another.
 _LEAST_ALIKE = 5
 
@@ -156,6 +158,9 @@ def python_nodes(store: Store, text: str) -> list[Node]:
         found = store.named(name, NodeKind.PYTHON, NodeKind.BINDING)
         if found:
             return found
+        found = _members(store, name)
+        if found:
+            return found
     if "." not in text and not text[:1].isupper():
         return []
     # `nn.LSTM` when the alias is not in the index: the class by its last part, its package by the first ones.
@@ -163,6 +168,24 @@ def python_nodes(store: Store, text: str) -> list[Node]:
     inside = [n for n in store.bare(last, NodeKind.PYTHON) if not head or n.name.startswith(f"{head}.")]
     shortest = min((n.name.count(".") for n in inside), default=0)
     return [n for n in inside if n.name.count(".") == shortest]
+
+
+def _members(store: Store, name: str) -> list[Node]:
+    """``torch.nn.LSTM.to``: a member of a class that is known by another name, or of a class that it inherits from."""
+    owner, _, member = name.rpartition(".")
+    classes = store.named(owner, NodeKind.PYTHON) if owner else []
+    for _ in range(_MOST_ALIASES):
+        known = [node for node in classes if node.attrs.get("kind") == "class"]
+        for cls in known:
+            for base in (cls.name, *cls.attrs.get("bases", ())):
+                found = store.named(f"{base}.{member}", NodeKind.PYTHON, NodeKind.BINDING)
+                if found:
+                    return found
+        ends = [edge.dst for node in classes for edge in store.edges_from(node.id, EdgeKind.ALIAS_OF)]
+        if known or not ends:
+            break
+        classes = list(store.nodes(ends).values())
+    return []
 
 
 def cpp_nodes(store: Store, text: str, *kinds: str) -> Found:

@@ -88,6 +88,13 @@ HEAD = "import torch\nimport torch.nn.functional as F\nfrom torch import Tensor\
         ("def f(x): return F.relu", ["@torch.nn.functional.relu"]),
         ("def f(x):\n    g = F.relu\n    return g(x)", ["@torch.nn.functional.relu", "@torch.nn.functional.relu()"]),
         ("def f(x): return map(F.relu, x)", ["@torch.nn.functional.relu"]),
+        ("def f(x): return map(torch.ops.aten.mm, x)", ["@torch.ops.aten.mm"]),
+        # an operator for which something is registered is not called
+        ("def f(x): _register_thing(torch.ops.aten.mm.default)", []),
+        ("def f(x): x.register_thing(op=torch.ops.aten.mm)", []),
+        # what is in a container in a container
+        ("def f(d: Dict[str, List[Tensor]], k): d[k][0].t()", ["T.t()"]),
+        ("def f(d: Dict[str, List[Tensor]], k): d[k].append(1)", ["T{}.append()"]),
         # a nested function belongs to the outer one; what an error's message computes does not count
         ("def f(x: Tensor):\n    def g(y): return x.t()\n    return g", ["T.t()"]),
         ("def f(x: Tensor): raise E(x.sum())", []),
@@ -280,6 +287,11 @@ def test_diagnostics() -> None:
         ("Optional[Tuple[Tensor, ...]]", ("T{}", "")),
         ("Dict[str, Tensor]", ("T{}", "")),
         ("Dict[Tensor, str]", ("", "")),
+        ("List[List[Tensor]]", ("T{}{}", "")),
+        ("Dict[str,\n    Dict[int, List[torch.Tensor]]]", ("T{}{}{}", "")),
+        ("Iterator[Tuple[str, Tensor]]", ("T{}{}", "")),
+        ("Tuple[List[Tensor], Tensor]", ("T{}", "")),  # the plainest
+        ("Optional[Callable[[Tensor], Tensor]]", ("", "")),
         ("Callable[[Tensor], Tensor]", ("", "")),
         ("TensorBox", ("", "TensorBox")),
         ("nn.Linear", ("", "nn.Linear")),

@@ -344,7 +344,8 @@ def test_nodes_have_places_and_kinds(graph: Graph) -> None:
     rows = {row[2]: row for row in graph.nodes if row[1] == NodeKind.PYTHON}
     size = rows["torch.nn.modules.rnn.Block.size"]
     assert (size[4], size[5], json.loads(size[8] or "{}")) == ("torch/nn/modules/rnn.py", 28, {"kind": "property"})
-    assert json.loads(rows["torch.nn.modules.rnn.LSTM"][8] or "{}") == {"kind": "class"}
+    bases = ["torch.nn.modules.rnn.Base", "torch.nn.modules.module.Module"]
+    assert json.loads(rows["torch.nn.modules.rnn.LSTM"][8] or "{}") == {"kind": "class", "bases": bases}
     assert rows["torch.nn.functional.relu"][8] is None
 
 
@@ -458,3 +459,17 @@ def test_absolute(path: str, target: str, absolute: str) -> None:
 )
 def test_tensors_returned(schema: str, symbol: str) -> None:
     assert tensors_returned(parse_schema(schema)) == symbol
+
+
+def test_a_class_tells_what_it_inherits_from() -> None:
+    tree = {
+        "torch/__init__.py": "from torch.m import C",
+        "torch/m.py": "class A: pass\nclass B(A): pass\nclass C(B, A, Unknown):\n    def f(self): pass\n",
+    }
+    ctx = Context({path: ("python", python.extract(text.encode())) for path, text in tree.items()})
+    operators.link(ctx)
+    link_python.link(ctx)
+    attrs = {row[2]: json.loads(row[8] or "{}") for row in ctx.graph.nodes}
+    assert attrs["torch.m.A"] == {"kind": "class"}
+    assert attrs["torch.m.C"] == {"kind": "class", "bases": ["torch.m.B", "torch.m.A"]}
+    assert attrs["torch.m.C.f"] == {}

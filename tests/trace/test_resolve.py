@@ -140,3 +140,38 @@ def test_a_library_function_by_the_name_in_the_source(tmp_path: Path) -> None:
     assert [n.name for n in found.nodes] == ["cublasSgemm_v2"]
     assert found.how == "cublasSgemm is exported as cublasSgemm_v2"
     renamed.close()
+
+
+CLASSES = """
+node python torch.nn.Base torch/nn/modules/module.py:5 {"kind": "class"}
+node python torch.nn.Base.to torch/nn/modules/module.py:9
+node python torch.nn.rnn.LSTM torch/nn/modules/rnn.py:5 {"kind": "class", "bases": ["torch.nn.Base", "torch._C.B"]}
+node python torch.nn.rnn.LSTM.forward torch/nn/modules/rnn.py:7
+node python torch.nn.m.LSTM torch/nn/modules/__init__.py:1 {"kind": "alias"}
+node python torch.nn.LSTM torch/nn/__init__.py:1 {"kind": "alias"}
+node binding torch._C.B.raw torch/csrc/base.cpp:3
+node python torch.nn.A torch/nn/__init__.py:2 {"kind": "alias"}
+node python torch.nn.B torch/nn/__init__.py:3 {"kind": "alias"}
+edge torch.nn.m.LSTM alias_of torch.nn.rnn.LSTM @torch/nn/modules/__init__.py:1
+edge torch.nn.LSTM alias_of torch.nn.m.LSTM @torch/nn/__init__.py:1
+edge torch.nn.A alias_of torch.nn.B @torch/nn/__init__.py:2
+edge torch.nn.B alias_of torch.nn.A @torch/nn/__init__.py:3
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("torch.nn.LSTM.forward", "torch.nn.rnn.LSTM.forward"),
+        ("nn.LSTM.forward", "torch.nn.rnn.LSTM.forward"),
+        ("torch.nn.rnn.LSTM.to", "torch.nn.Base.to"),  # inherited
+        ("torch.nn.LSTM.to", "torch.nn.Base.to"),
+        ("torch.nn.LSTM.raw", "torch._C.B.raw"),  # from a class that C++ makes
+        ("torch.nn.LSTM.nothing", ""),
+        ("torch.nn.A.to", ""),  # names that stand for one another
+    ],
+)
+def test_members_of_classes(tmp_path: Path, text: str, name: str) -> None:
+    classes = store(tmp_path, CLASSES)
+    assert [n.name for n in resolve.python_nodes(classes, text)] == ([name] if name else [])
+    classes.close()
