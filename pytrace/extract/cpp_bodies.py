@@ -68,6 +68,8 @@ if TYPE_CHECKING:
 
 _IDENT = re.compile(r"[A-Za-z_]\w*")
 _TEMPLATE_NAME = re.compile(r"&?\s*((?:::)?[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)")
+#: ``&kernel<A``: the template list holds a comparison (``B && N <= 128``), so that the parser took its ``<`` for one too.
+_CUT_ADDRESS = re.compile(r"&\s*((?:::)?[A-Za-z_]\w*(?:::\w+)*)\s*<[^<>]*$")
 _CHOICES = re.compile(r"\?|(?<!:):(?!:)")
 _QUALIFIED_END = re.compile(r"((?:[\w~]+(?:<[^()]*>)?::)*(?:operator\s*(?:\(\s*\)|[^\s(]+|\s[\w:<>&* ]+)|~?\w+))\s*$")
 #: Argument lists from this length on are taken apart by the tree.
@@ -438,6 +440,9 @@ class Bodies:
                 found = REFERENCE.match(piece.strip())
                 if found and found[1] not in self._env and not found[1].startswith("std::"):
                     names.append(squeeze(found[1]))
+            cut = _CUT_ADDRESS.match(value)
+            if cut and cut[1] not in self._env:
+                names.append(cut[1])
             if names:
                 return self._shared("R" + "\x02".join(names))
         if value[0] != "[" and len(value) > 600:

@@ -236,6 +236,7 @@ X = "const Tensor& x, int n, Foo foo, TensorList xs, std::optional<Tensor> o"
         ("k<int, 4>\n  <<<g, b>>>(n);", ["k k<int, 4>()"]),
         ("a::k<<<g, b>>>(n);", ["k a::k()"]),
         ("auto k2 = &k<int>; k2<<<g, b>>>(n);", ["r k<int>()", "k k<int>()"]),
+        ("auto k2 = &k<T, b && T::size <= 128>; k2<<<g, b>>>(n);", ["r k()", "r T::size()", "k k()"]),
         ("auto k2 = n ? &k<1> : &k<2>; k2<<<g, b>>>();", ["r k<1>()", "r k<2>()", "k k<1>()", "k k<2>()"]),
         # operators on what may be a Tensor
         ("auto y = x + n; y = y * x;", ["b +(Tconst Tensor&, Tint) on Tconst Tensor&",
