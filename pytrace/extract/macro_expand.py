@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 #: A definition: name, parameters (None: object-like), body (None: undefined), line; ``macros.Define`` is one.
 Definition = tuple[str, "tuple[str, ...] | None", "str | None", int]
@@ -30,13 +30,8 @@ class MacroError(ValueError):
     """
 
 
-class _Token(NamedTuple):
-    """A preprocessing token, whether a blank stands before it, and the macros it may not expand to any more."""
-
-    text: str
-    space: bool
-    hide: frozenset[str]
-
+#: A preprocessing token, whether a blank stands before it, and the macros it may not expand to any more.
+_Token = tuple[str, bool, frozenset[str]]
 
 _TOKEN = re.compile(
     r"(\s+|/\*.*?\*/|//[^\n]*)|((?:u8|[uUL])?R\"([^()\s\\\"]{0,16})\(.*?\)\3\"|(?:u8|[uUL])?\"(?:[^\"\\]|\\.)*\""
@@ -45,7 +40,7 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _NOTHING: frozenset[str] = frozenset()
-_PLACEMARKER = _Token("", False, _NOTHING)
+_PLACEMARKER: _Token = ("", False, _NOTHING)
 
 
 def parse_invocation(text: str) -> tuple[str, list[str]] | None:
@@ -54,15 +49,15 @@ def parse_invocation(text: str) -> tuple[str, list[str]] | None:
     ``NAME`` alone has no arguments. None when ``text`` does not begin with an invocation.
     """
     tokens = _tokens(text)
-    if not tokens or not _is_name(tokens[0].text):
+    if not tokens or not tokens[0][0].isidentifier():
         return None
-    if len(tokens) < 2 or tokens[1].text != "(":
-        return tokens[0].text, []
+    if len(tokens) < 2 or tokens[1][0] != "(":
+        return tokens[0][0], []
     found = _collect(list(reversed(tokens)), len(tokens) - 3)
     if found is None:
         return None
     arguments = [_render(argument) for argument in found[0]]
-    return tokens[0].text, [] if arguments == [""] else arguments
+    return tokens[0][0], [] if arguments == [""] else arguments
 
 
 def expand(name: str, args: Sequence[str], lookup: Lookup) -> str:
@@ -92,11 +87,12 @@ def expand_text(text: str, lookup: Lookup, only: Container[str] | None = None) -
 
 
 class _Budget:
-    """Counts the work of one expansion."""
+    """Counts the work of one expansion, and keeps what its names mean."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.left = MAX_TOKENS
+        self.known: dict[str, Definition | None] = {}  #: tokens that were looked up; None: nothing to expand
 
     def spend(self, tokens: int) -> None:
         self.left -= tokens
@@ -112,36 +108,47 @@ def _rescan(
         raise MacroError(f"the expansion of {budget.name} is nested deeper than {MAX_DEPTH}")
     todo = tokens[::-1]
     done: list[_Token] = []
+    known = budget.known
     budget.spend(len(todo))
     while todo:
         token = todo.pop()
-        text = token.text
-        found = None
-        if _is_name(text) and text not in token.hide and (only is None or text in only):
-            found = lookup(text)
-        if found is None or found[2] is None:
+        text = token[0]
+        try:
+            found = known[text]
+        except KeyError:
+            found = known[text] = _found(text, lookup, only)
+        if found is None or text in token[2]:
             done.append(token)
             continue
-        if len(token.hide) > MAX_DEPTH:
+        _, space, hide = token
+        if len(hide) > MAX_DEPTH:
             raise MacroError(f"the expansion of {budget.name} is nested deeper than {MAX_DEPTH}")
         if found[1] is None:
-            new = _object_like(found, token.hide, token.space)
+            new = _object_like(found, hide, space)
         else:
-            call = _collect(todo, len(todo) - 2) if todo and todo[-1].text == "(" else None
+            call = _collect(todo, len(todo) - 2) if todo and todo[-1][0] == "(" else None
             if call is None:
                 done.append(token)
                 continue
             arguments, rest, closing = call
             try:
-                hide = token.hide & closing.hide
-                new = _function_like(found, arguments, hide, token.space, lookup, only, budget, depth)
+                new = _function_like(found, arguments, hide & closing[2], space, lookup, only, budget, depth)
             except _ArgumentCount:
                 done.append(token)
                 continue
             del todo[rest:]
         budget.spend(len(new))
-        todo.extend(reversed(new))
+        new.reverse()
+        todo += new
     return done
+
+
+def _found(text: str, lookup: Lookup, only: Container[str] | None) -> Definition | None:
+    """The definition to which a token expands; None when it is no name, or no macro."""
+    if not text.isidentifier() or (only is not None and text not in only):
+        return None
+    found = lookup(text)
+    return found if found is not None and found[2] is not None else None
 
 
 def _collect(todo: list[_Token], start: int) -> tuple[list[list[_Token]], int, _Token] | None:
@@ -153,7 +160,7 @@ def _collect(todo: list[_Token], start: int) -> tuple[list[list[_Token]], int, _
     depth = 0
     for at in range(start, -1, -1):
         token = todo[at]
-        text = token.text
+        text = token[0]
         if text == "(":
             depth += 1
         elif text == ")":
@@ -196,8 +203,7 @@ def _function_like(
             expanded[parameter] = _rescan(bound[parameter], lookup, only, budget, depth + 1)
         return expanded[parameter]
 
-    tokens = _tokens(body or "")
-    out = _substitute(tokens, bound, full, variadic, budget)
+    out = _substitute(_plan(body or "", tuple(bound), variadic), bound, full, budget)
     return _hidden(_paste(out), hide | {name}, space)
 
 
@@ -223,54 +229,94 @@ def _bind(
     rest: list[_Token] = []
     for index, argument in enumerate(arguments[len(fixed) :]):
         if index:
-            rest.append(_Token(",", False, _NOTHING))
+            rest.append((",", False, _NOTHING))
         rest.extend(argument)
     bound = dict(zip(fixed, arguments, strict=False))
     bound[variadic] = rest
     return bound, variadic
 
 
+class _Step(NamedTuple):
+    """One piece of a macro's body: what is put in its place."""
+
+    how: str  #: tokens | string (``#x``) | argument | pasted (beside ``##``) | comma (``, ##__VA_ARGS__``) | optional
+    parameter: str = ""
+    space: bool = False
+    tokens: tuple[_Token, ...] = ()
+    steps: tuple[Any, ...] = ()  #: of ``__VA_OPT__(…)``
+
+
+@lru_cache(maxsize=4096)
+def _plan(body: str, names: tuple[str, ...], variadic: str | None) -> tuple[_Step, ...]:
+    """The pieces of a body whose parameters are ``names``: the same few macros are used again and again."""
+    return tuple(_steps(_tokens(body), frozenset(names), variadic))
+
+
+def _steps(tokens: Sequence[_Token], names: frozenset[str], variadic: str | None) -> list[_Step]:
+    steps: list[_Step] = []
+    plain: list[_Token] = []
+
+    def add(step: _Step) -> None:
+        if plain:
+            steps.append(_Step("tokens", tokens=tuple(plain)))
+            plain.clear()
+        steps.append(step)
+
+    at, count = 0, len(tokens)
+    while at < count:
+        text, space, _ = token = tokens[at]
+        following = tokens[at + 1][0] if at + 1 < count else ""
+        end = _matching(tokens, at + 1) if text == "__VA_OPT__" and following == "(" and variadic is not None else -1
+        if text == "#" and following in names:
+            add(_Step("string", following, space))
+            at += 2
+        elif end > 0:
+            inner = tuple(_steps(tokens[at + 2 : end], names, variadic))
+            add(_Step("optional", variadic or "", space, steps=inner))
+            at = end + 1
+        elif text == "," and following == "##" and at + 2 < count and tokens[at + 2][0] == variadic:
+            add(_Step("comma", variadic, tokens=(token,)))  # GNU: it goes when nothing follows, and nothing is pasted
+            at += 3
+        elif text in names:
+            pasted = following == "##" or (at > 0 and tokens[at - 1][0] == "##")
+            add(_Step("pasted" if pasted else "argument", text, space))
+            at += 1
+        else:
+            plain.append(token)
+            at += 1
+    if plain:
+        steps.append(_Step("tokens", tokens=tuple(plain)))
+    return steps
+
+
 def _substitute(
-    tokens: Sequence[_Token],
+    steps: Sequence[_Step],
     bound: dict[str, list[_Token]],
     full: Callable[[str], list[_Token]],
-    variadic: str | None,
     budget: _Budget,
 ) -> list[_Token]:
     """Put the arguments into a body; ``##`` stays in place (its operands unexpanded) for ``_paste``."""
     out: list[_Token] = []
-    at, count = 0, len(tokens)
-    while at < count:
-        token = tokens[at]
-        text = token.text
-        following = tokens[at + 1].text if at + 1 < count else ""
-        if text == "#" and following in bound:
-            out.append(_Token(_stringify(bound[following]), token.space, _NOTHING))
-            at += 2
-            continue
-        if text == "__VA_OPT__" and following == "(" and variadic is not None:
-            end = _matching(tokens, at + 1)
-            if end > 0:
-                if full(variadic):
-                    out += _spaced(_substitute(tokens[at + 2 : end], bound, full, variadic, budget), token.space)
-                else:
-                    out.append(_PLACEMARKER)
-                at = end + 1
-                continue
-        if text == "," and following == "##" and at + 2 < count and tokens[at + 2].text == variadic:
-            argument = bound[variadic]  # GNU: the comma goes when nothing follows, and nothing is pasted
-            if argument:
-                out += [token, *_spaced(full(variadic), True)]
-            at += 3
-            continue
-        if text in bound:
-            pasted = following == "##" or (at > 0 and tokens[at - 1].text == "##")
-            argument = bound[text] if pasted else full(text)
+    for how, parameter, space, tokens, inner in steps:
+        if how == "tokens":
+            out += tokens
+        elif how == "argument":
+            argument = full(parameter)
             budget.spend(len(argument))
-            out += _spaced(argument, token.space) or ([_PLACEMARKER] if pasted else [])
+            out += _spaced(argument, space)
+        elif how == "pasted":
+            argument = bound[parameter]
+            budget.spend(len(argument))
+            out += _spaced(argument, space) or [_PLACEMARKER]
+        elif how == "string":
+            out.append((_stringify(bound[parameter]), space, _NOTHING))
+        elif how == "comma":
+            if bound[parameter]:
+                out += [*tokens, *_spaced(full(parameter), True)]
+        elif full(parameter):
+            out += _spaced(_substitute(inner, bound, full, budget), space)
         else:
-            out.append(token)
-        at += 1
+            out.append(_PLACEMARKER)
     return out
 
 
@@ -278,9 +324,9 @@ def _matching(tokens: Sequence[_Token], at: int) -> int:
     """Index of the ``)`` that closes the ``(`` at ``at``; -1 when there is none."""
     depth = 0
     for index in range(at, len(tokens)):
-        if tokens[index].text == "(":
+        if tokens[index][0] == "(":
             depth += 1
-        elif tokens[index].text == ")":
+        elif tokens[index][0] == ")":
             depth -= 1
             if depth == 0:
                 return index
@@ -289,51 +335,52 @@ def _matching(tokens: Sequence[_Token], at: int) -> int:
 
 def _paste(tokens: list[_Token]) -> list[_Token]:
     """Apply ``##`` from left to right and drop placemarkers."""
+    texts = [token[0] for token in tokens]
+    if "##" not in texts:
+        return [token for token in tokens if token[0]] if "" in texts else tokens
     out: list[_Token] = []
     at, count = 0, len(tokens)
     while at < count:
         token = tokens[at]
-        if token.text == "##" and out and at + 1 < count:
+        if token[0] == "##" and out and at + 1 < count:
             left, right = out.pop(), tokens[at + 1]
-            pasted = _tokens(left.text + right.text)
+            pasted = _tokens(left[0] + right[0])
             if not pasted:
                 out.append(_PLACEMARKER)
             else:
-                first = pasted[0]._replace(space=left.space, hide=left.hide & right.hide if right.text else left.hide)
-                out += [first, *pasted[1:]]
+                out += [(pasted[0][0], left[1], left[2] & right[2] if right[0] else left[2]), *pasted[1:]]
             at += 2
             continue
         out.append(token)
         at += 1
-    return [token for token in out if token.text]
+    return [token for token in out if token[0]]
 
 
 def _spaced(tokens: list[_Token], space: bool) -> list[_Token]:
     """``tokens``, the first with this blank before it."""
-    if tokens and tokens[0].space != space:
-        return [tokens[0]._replace(space=space), *tokens[1:]]
-    return list(tokens)
+    if tokens and tokens[0][1] != space:
+        text, _, hide = tokens[0]
+        return [(text, space, hide), *tokens[1:]]
+    return tokens
 
 
 def _hidden(tokens: list[_Token], hide: frozenset[str], space: bool) -> list[_Token]:
-    """``tokens`` with ``hide`` added to what each may not expand to."""
-    cache: dict[frozenset[str], frozenset[str]] = {}
-    out: list[_Token] = []
-    for text, blank, old in tokens:
-        new = cache.get(old)
-        if new is None:
-            new = cache[old] = old | hide
-        out.append(_Token(text, blank, new))
-    return _spaced(out, space)
+    """``tokens`` with ``hide`` added to what each may not expand to; a list of its own."""
+    if not tokens:
+        return []
+    hides = {old: old | hide for old in {token[2] for token in tokens}}
+    out = [(text, blank, hides[old]) for text, blank, old in tokens]
+    text, _, new = out[0]
+    out[0] = text, space, new
+    return out
 
 
 def _stringify(tokens: Sequence[_Token]) -> str:
     """The ``#`` operator."""
     parts: list[str] = []
-    for index, token in enumerate(tokens):
-        if index and token.space:
+    for index, (text, space, _) in enumerate(tokens):
+        if index and space:
             parts.append(" ")
-        text = token.text
         if text[0] in "\"'" or text.endswith('"'):
             text = text.replace("\\", "\\\\").replace('"', '\\"')
         parts.append(text)
@@ -344,29 +391,25 @@ def _render(tokens: Sequence[_Token]) -> str:
     """Tokens as text; a blank is put where two of them would become another one."""
     parts: list[str] = []
     last = ""
-    for token in tokens:
-        text = token.text
+    for text, space, _ in tokens:
         if not text:
             continue
-        if last and (token.space or _would_merge(last[-1], text[0])):
+        if last and (space or _would_merge(last[-1] + text[0])):
             parts.append(" ")
         parts.append(text)
         last = text
     return "".join(parts)
 
 
-def _would_merge(left: str, right: str) -> bool:
+@lru_cache(maxsize=8192)
+def _would_merge(pair: str) -> bool:
+    left, right = pair[0], pair[1]
     if left.isalnum() or left == "_":
         return right.isalnum() or right == "_" or right == '"'
-    return (left + right) in _MERGING
+    return pair in _MERGING
 
 
 _MERGING = frozenset(("++", "--", "&&", "||", "<<", "->", "::", "==", "##", "//", "/*", "+=", "-=", "|=", "&="))
-
-
-def _is_name(text: str) -> bool:
-    """Whether a token is an identifier."""
-    return text.isidentifier()
 
 
 @lru_cache(maxsize=8192)
@@ -378,6 +421,6 @@ def _tokens(text: str) -> tuple[_Token, ...]:
         if match[1] is not None:
             space = True
         else:
-            found.append(_Token(match[2], space, _NOTHING))
+            found.append((match[2], space, _NOTHING))
             space = False
     return tuple(found)
