@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 
 _IDENT = re.compile(r"[A-Za-z_]\w*")
 _TEMPLATE_NAME = re.compile(r"&?\s*((?:::)?[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)")
-#: ``&kernel<A``: the template list holds a comparison (``B && N <= 128``), so that the parser took its ``<`` for one too.
+#: ``&kernel<A``: the template list holds a comparison (``B && N <= 128``), so the parser took its ``<`` for one too.
 _CUT_ADDRESS = re.compile(r"&\s*((?:::)?[A-Za-z_]\w*(?:::\w+)*)\s*<[^<>]*$")
 _CHOICES = re.compile(r"\?|(?<!:):(?!:)")
 _QUALIFIED_END = re.compile(r"((?:[\w~]+(?:<[^()]*>)?::)*(?:operator\s*(?:\(\s*\)|[^\s(]+|\s[\w:<>&* ]+)|~?\w+))\s*$")
@@ -277,6 +277,8 @@ class Bodies:
             parts = self._parts(a_start, a_end)
             self._refer_all(arguments_in(parts)[1], a_start)
             label, types = cpp_dtypes.dispatch(name, parts)
+            if label and not types and name[0] == "_":
+                types = cpp_dtypes.wrapped(self.text, name)
             if label or types:
                 self.dtypes.append((self._owner, name, label, types, self.line(start)))
 

@@ -108,7 +108,7 @@ def _read(text: str) -> Callee:
         return Callee(STD if name.startswith("std::") else QUIET, name)
     if _LAUNCH_CALL.search(name):
         return Callee(LAUNCH, name, templates)
-    if name.startswith("AT_DISPATCH_"):
+    if name.startswith(("AT_DISPATCH_", "_AT_DISPATCH_")):
         return Callee(DTYPES, name)
     if _MACRO_NAME.match(name) and not name.startswith(("AT_DISPATCH", "AT_PRIVATE")):
         return Callee(MACRO, name, templates)

@@ -2,12 +2,15 @@
 
 The macro's name is the rule (aten/src/ATen/Dispatch.h): a base set, then ``_ANDn`` more types as arguments, then the
 dtype that is switched on, then the label that the user sees in ``"label" not implemented for 'Half'``.
-``AT_DISPATCH_V2`` (Dispatch_v2.h) lists its sets behind the body.
+``AT_DISPATCH_V2`` (Dispatch_v2.h) lists its sets behind the body. Files wrap one of them in a macro of their own, which
+by custom is called ``_AT_DISPATCH_…``.
 """
 
 from __future__ import annotations
 
 import re
+
+from pytrace.extract.cpp_text import split_top
 
 #: Base sets by what the macro's name says, longest first (aten/src/ATen/Dispatch.h, Dispatch_v2.h).
 SETS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -35,6 +38,7 @@ SETS: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 _DTYPE = re.compile(r"^(?:at::|c10::|torch::)*(?:ScalarType::|k)(\w+)$")
 _LABEL = re.compile(r'^"((?:[^"\\]|\\.)*)"$')
+_WRAPPED = re.compile(r"\b(AT_DISPATCH_\w+)\s*\((.*)\)\s*;?\s*$")
 _EXPAND = re.compile(r"AT_EXPAND\(AT_(\w+)\)")
 
 
@@ -69,3 +73,20 @@ def dispatch(macro: str, arguments: list[str]) -> tuple[str, tuple[str, ...]]:
         for expanded in _EXPAND.findall(text) if "AT_EXPAND" in text else ():
             types += base_set(expanded)
     return label, tuple(dict.fromkeys(types))
+
+
+def wrapped(source: str, name: str) -> tuple[str, ...]:
+    """The types of a file's own macro around an ``AT_DISPATCH_…``, by its first ``#define`` in the file.
+
+    Further ones are for other builds: they stand behind ``#else`` (of ``!defined(C10_MOBILE)``).
+    """
+    start = re.search(rf"#\s*define\s+{re.escape(name)}\(", source)
+    if not start:
+        return ()
+    lines = []
+    for line in source[start.end() :].split("\n"):
+        lines.append(line.rstrip().removesuffix("\\"))
+        if not line.rstrip().endswith("\\"):
+            break
+    call = _WRAPPED.search(" ".join(lines))
+    return dispatch(call[1], split_top(call[2]))[1] if call else ()

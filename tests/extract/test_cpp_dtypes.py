@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pytrace.extract.cpp_dtypes import base_set, dispatch
+from pytrace.extract.cpp import extract
+from pytrace.extract.cpp_dtypes import base_set, dispatch, wrapped
 
 
 @pytest.mark.parametrize(
@@ -46,3 +47,34 @@ def test_base_set(macro: str, types: str) -> None:
 )  # fmt: skip
 def test_dispatch(macro: str, arguments: list[str], label: str, types: str) -> None:
     assert dispatch(macro, arguments) == (label, tuple(types.split()))
+
+
+OWN = """#if !MOBILE
+#define _AT_DISPATCH_OWN(TYPE, NAME, ...)   \\
+    AT_DISPATCH_FLOATING_TYPES_AND2(        \\
+        kHalf, kBFloat16, TYPE, NAME, __VA_ARGS__)
+#else
+#define _AT_DISPATCH_OWN(TYPE, NAME, ...) AT_DISPATCH_FLOATING_TYPES(TYPE, NAME, __VA_ARGS__)
+#endif
+#define _AT_DISPATCH_V2(T, N, ...) AT_DISPATCH_V2(T, N, AT_WRAP(__VA_ARGS__), kBool, AT_EXPAND(AT_COMPLEX_TYPES))
+#define _AT_DISPATCH_ODD(T) switch (T)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "types"),
+    [
+        ("_AT_DISPATCH_OWN", "Double Float Half BFloat16"),
+        ("_AT_DISPATCH_V2", "Bool ComplexDouble ComplexFloat"),
+        ("_AT_DISPATCH_ODD", ""),
+        ("_AT_DISPATCH_ELSEWHERE", ""),
+    ],
+)
+def test_macros_of_a_file_of_its_own(name: str, types: str) -> None:
+    assert " ".join(wrapped(OWN, name)) == types
+
+
+def test_the_label_of_such_a_macro() -> None:
+    facts = extract(f'{OWN}void f(Tensor t) {{ _AT_DISPATCH_OWN(t.scalar_type(), "own_", [&] {{ g(t); }}); }}'.encode())
+    assert [row[2:4] for row in facts["dtypes"]] == [("own_", ("Double", "Float", "Half", "BFloat16"))]
+    assert "g" in [row[2] for row in facts["calls"]]
