@@ -5,6 +5,7 @@ The answers were read in that tree; the letters are those of the collection of q
 
 from __future__ import annotations
 
+import json
 import re
 import resource
 import subprocess
@@ -13,11 +14,16 @@ from pathlib import Path
 
 import pytest
 
+from pytrace.cli import pictures
+from pytrace.render import html_report
 from pytrace.report import impact, operators, queries, stubs
 from pytrace.report.filters import Filter
 from pytrace.report.patches import FileChange, Line
 from pytrace.report.rows import OperatorReport, OperatorRow
+from pytrace.report.spread import Spread
 from pytrace.store import Store
+from pytrace.trace import op, resolve
+from tests.render.browser import browse, in_browser, result
 from tests.trees import command, environment
 
 pytestmark = pytest.mark.real
@@ -108,6 +114,15 @@ def test_e6_no_mps(real_store: Store, rows: dict[str, OperatorRow]) -> None:
     assert "aten::logspace.out" in asked(real_store, Filter(missing=("mps",)))
 
 
+def test_kernels_of_the_python_dispatcher_serve_no_backend(rows: dict[str, OperatorRow]) -> None:
+    """torch/_decomp/decompositions.py gives lstm a py_impl; a call that does not trace runs N/RNN.cpp all the same."""
+    served = rows["aten::lstm.input"].served
+    assert served == dict.fromkeys(served, "composite")
+    assert "py_impl" in {cell.how for cell in rows["aten::lstm.input"].cells}
+    # A HigherOrderOperator has no other dispatcher (torch/_higher_order_ops/cond.py).
+    assert rows["higher_order::cond"].served["CPU"] == "python"
+
+
 # -- the table ---------------------------------------------------------------------------------------------------------
 
 
@@ -145,6 +160,54 @@ def test_all_operators_in_three_seconds(real_tree: str, real_index: Path) -> Non
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 3  # time of the processor
     assert "aten::mul.out" in made.stdout
+
+
+# -- pictures ----------------------------------------------------------------------------------------------------------
+
+_LOOK = """
+  const box = (li) => li.querySelector(".name").textContent;
+  document.documentElement.dataset.result = JSON.stringify({
+    wide: document.documentElement.scrollWidth > innerWidth,
+    cut: [...document.querySelectorAll(".name")].filter((name) => name.scrollWidth > name.clientWidth + 1).map(String),
+    boxes: [...document.querySelectorAll(".box")].map(box),
+    arrows: document.querySelectorAll("#arrows > path").length,
+  }).replaceAll('"', "'");
+"""
+
+
+@in_browser
+@pytest.mark.parametrize("size", ["1280,900", "390,800"])
+@pytest.mark.parametrize(
+    ("name", "holds"),
+    [
+        ("lstm", ["torch.nn.LSTM", "aten::lstm.input", "lstm_cudnn_stub", "cudnnRNNForward", "CudnnRnnBackward0"]),
+        ("conv2d", ["torch.nn.Conv2d", "aten::convolution", "_convolution", "ConvolutionBackward0"]),
+        ("scaled_dot_product_attention", ["_fused_sdp_choice_stub", "aten::_scaled_dot_product_flash_attention"]),
+        ("add", ["torch.add", "aten::add.out", "CUDAFunctorOnSelf_add", "AddBackward0"]),
+    ],
+)
+def test_pictures_in_a_browser(real_store: Store, tmp_path: Path, name: str, holds: list[str], size: str) -> None:
+    """Readable without scrolling sideways, on a screen and on a phone; the whole way is there."""
+    answer = op.answer(real_store, name, resolve.operators(real_store, name), limit=80, python_limit=6)
+    dom, console = browse(tmp_path, pictures.of_operator(real_store, answer, "html"), _LOOK, size)
+    assert console == ""
+    looked = json.loads(result(dom).replace("&#39;", "'").replace("'", '"'))
+    assert (looked["wide"], looked["cut"]) == (False, [])
+    assert [word for word in holds if word not in looked["boxes"]] == []
+    assert (looked["arrows"] > 10) == size.startswith("1280")  # on a phone words tell what leads to a box
+
+
+@in_browser
+def test_the_table_of_all_operators_opens_in_a_second(everything: OperatorReport, tmp_path: Path) -> None:
+    times = []
+    for _ in range(3):  # of a machine that may be busy: the best
+        dom, console = browse(tmp_path, html_report.report(everything))
+        ready = re.search(r'data-ready="(\d+)"', dom)
+        assert console == "" and ready is not None
+        times.append(int(ready[1]))
+        if times[-1] < 1000:
+            break
+    assert min(times) < 1000
 
 
 # -- H2, H3, H4: what a change touches -------------------------------------------------------------------------------
@@ -217,6 +280,18 @@ def test_h4_how_many_kernel_files_lead_to_operators(real_store: Store, real_tree
         here = {node.name for node in map(real_store.node, _functions(real_store, path))}
         missed += [(path, name) for name in names - here]
     assert missed == []
+
+
+def test_h4_every_file_that_registers_a_stub_leads_to_operators(real_store: Store) -> None:
+    paths = {edge.file for edge in queries.edges(real_store, "registers") if not edge.file.endswith(".yaml")}
+    assert len(paths) > 200
+    kinds = ("function", "cuda_kernel", "functor", "stub")
+    lost = [
+        path
+        for path in sorted(paths)
+        if not Spread(real_store, [n for n in queries.nodes_of_file(real_store, path) if n.kind in kinds], 0).hits
+    ]
+    assert lost == []
 
 
 def _functions(store: Store, path: str) -> list[int]:

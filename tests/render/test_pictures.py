@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,11 +22,9 @@ from pytrace.report.rows import Place
 from pytrace.report.stamp import stamp
 from pytrace.store import Store
 from pytrace.trace import kernel, op, resolve
+from tests.render.browser import browse, in_browser, result
 from tests.render.hostile import NAMES, STAMP
 from tests.render.hostile import drawing as hostile
-
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-in_browser = pytest.mark.skipif(BROWSER is None, reason="no Chromium: apt-get install chromium")
 
 
 def answer(mini: Store, name: str, fmt: str) -> str:
@@ -165,30 +161,6 @@ def test_an_empty_picture() -> None:
 
 
 # -- in a browser ----------------------------------------------------------------------------------------------------
-
-
-def browse(folder: Path, html: str, script: str = "", size: str = "1280,900") -> tuple[str, str]:
-    """The document after its scripts ran, and what they wrote to the console. ``script`` runs at the end."""
-    if script:
-        html = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", html)
-        html = html.replace("</body>", f"<script>{script}</script></body>")
-    file = folder / "page.html"
-    file.write_text(html, encoding="utf-8", errors="replace")
-    assert BROWSER is not None
-    command = [
-        BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", f"--window-size={size}",
-        f"--user-data-dir={folder / 'profile'}", "--enable-logging=stderr", "--virtual-time-budget=4000", "--dump-dom",
-        file.as_uri(),
-    ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, timeout=120, check=False)
-    console = [line for line in done.stderr.decode("utf-8", "replace").splitlines() if "CONSOLE" in line]
-    return done.stdout.decode("utf-8", "replace"), "\n".join(console)
-
-
-def result(dom: str) -> str:
-    found = re.search(r'data-result="([^"]*)"', dom)
-    assert found is not None, dom[:400]
-    return found[1]
 
 
 @in_browser
