@@ -216,27 +216,38 @@ class Templates:
     ) -> list[Binding]:
         found: list[Binding] = []
         index = names.index(parameter)
-        # which function parameters have this template parameter as their type: the argument's type binds it
-        deduced = [] if symbol is None else [n for n, p in enumerate(symbol.parameters) if kind_of(p[0]) == parameter]
+        deduced = [] if symbol is None else _deducing(symbol, parameter)
         for site in sites:
             given = split_top(site.templates) if site.templates else []
             written = without_templates(given[index]).strip("& ") if index < len(given) else ""
             candidates = [written] if written else []
-            for number in deduced:
+            for number, wrapper in deduced:
                 if number < len(site.expressions):
                     expression = site.expressions[number]
-                    if expression.startswith("V"):
+                    if expression.startswith("V") and not wrapper:
                         candidates.append(expression[1:])
                     else:
                         kind = resolver.types.kind(expression, site.caller.scope, site.caller.file)
-                        if kind and kind != "lambda":
-                            candidates.append(kind)
+                        if kind and kind != "lambda" and kind.startswith(wrapper):
+                            candidates.append(kind.removeprefix(wrapper))
             for name in candidates:
                 if self.parameter_of(site.caller, name, resolver):
                     found += self._bound(site.caller, name, resolver, depth + 1)
                 else:
                     found.append(Binding(name, site.caller, site.line))
         return found
+
+
+def _deducing(symbol: Symbol, parameter: str) -> list[tuple[int, str]]:
+    """The function parameters whose arguments bind a template parameter: numbers, and what stands around it in their
+    kind: "" for ``const T&``, "array " for ``const std::vector<T>&``.
+    """
+    kinds = [kind_of(row[0]) for row in symbol.parameters]
+    return [
+        (number, kind.removesuffix(parameter))
+        for number, kind in enumerate(kinds)
+        if kind == parameter or kind == f"array {parameter}"
+    ]
 
 
 def arguments_of(text: str) -> list[str]:
