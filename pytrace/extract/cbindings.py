@@ -349,7 +349,7 @@ class _Pybind:
                 continue
             before = text[max(0, start - _NEAR) : start]
             if what == "definition":
-                yield from self._definition(found, before)
+                yield from self._definition(found, start, before)
                 continue
             before = _WORD_END.sub("", before)  # intrusive_ptr_class_
             assigned = _ASSIGNED.search(before)
@@ -369,10 +369,12 @@ class _Pybind:
         names = [m[1] for m in _MODULE_NAME.finditer(self.text, 0, offset)]
         return names[-1] if names else None
 
-    def _definition(self, found: re.Match[str], before: str) -> Iterator[tuple[str, str, int, str, str]]:
+    def _definition(self, found: re.Match[str], start: int, before: str) -> Iterator[tuple[str, str, int, str, str]]:
         receiver = _BEFORE.search(before)
-        if receiver and "//" in before[before.rfind("\n", 0, receiver.end(1)) + 1 :]:
-            receiver = None  # the last word of a comment in a chain
+        if receiver:
+            word = start - len(before) + receiver.end(1)
+            if "//" in self.text[self.text.rfind("\n", 0, word) + 1 : word]:
+                receiver = None  # the last word of a comment in a chain
         how, name = found[0].partition("(")[0], found["name"]
         if how == "def_submodule":
             parent = self.owners.get(receiver[1], _ROOT_MODULE) if receiver else _ROOT_MODULE

@@ -23,6 +23,9 @@ from pytrace.model import EdgeKind, NodeKind
 ROOT = "torch._C"
 #: The function that Python calls when it imports the module (torch/csrc/stub.c).
 ENTRY = "PyInit__C"
+#: Where a module that nothing names is ``torch._C``: its sources, and what is generated into them. Other extension
+#: modules are built of their own folders (functorch/csrc).
+_OF_ROOT = ("torch/", "tools/autograd/templates/")
 #: Called for every documented name: it fills nothing.
 _DOCSTRING = "._add_docstr"
 _HOW = {"methods": "function", "properties": "property", "slots": "function", "class": "class"}
@@ -59,6 +62,8 @@ class _Linker:
         self.at: dict[tuple[str, int, str], int] = {}  # file, line, last name -> binding
         self.generated: dict[str, list[int]] = {}  # template -> generated bindings
         self.bound: list[tuple[int, str, str, int]] = []  # binding, file, C++ function, line
+        #: modules that a ``PyModuleDef`` of any file names
+        self.made = {row[0] for _, facts in ctx.files.values() for row in facts.get("bindings", {}).get("modules", ())}
         for row in ctx.graph.nodes:
             if row[1] == NodeKind.BINDING and row[4]:
                 self.at[row[4], row[5], row[3]] = row[0]
@@ -74,11 +79,16 @@ class _Linker:
         self.modules = self._modules(facts)
         uses = [_Use(*row) for row in facts.get("uses", ())]
         added = {use.value for use in uses if use.what == "object"}
+        told: set[str] = set()
         for use in uses:
             if use.what == "table":
                 self._table(use)
             elif use.what == "object":
                 self._object(use)
+            elif use.what == "module":
+                for table in self._tables_of(use, facts) - {each.value for each in uses}:
+                    told.add(table)
+                    self._table(use._replace(value=table))
             elif use.what == "unnamed" and self._function(use.line) is not None:
                 reason = f"what it is called in Python is computed: {use.name}"
                 self.graph.unresolved_name(path, "binding", use.value, use.line, reason)
@@ -86,7 +96,7 @@ class _Linker:
                 self._provide(use, self._node(self.types[use.value], use, "type"), "type", "python-type")
         for table, _, line, _, _ in facts.get("tables", ()):
             function = self._function(line)
-            if function is not None and not any(use.value == table for use in uses):
+            if function is not None and table not in told and not any(use.value == table for use in uses):
                 self._table(_Use(line, "table", "", "", table, ""))
         self._pybind(facts.get("definitions", ()))
         for _, _, _, rows, _ in facts.get("tables", ()):
@@ -113,6 +123,11 @@ class _Linker:
                     found.append((use.line, use.owner, above[-1]))
         return found
 
+    def _tables_of(self, use: _Use, facts: dict[str, Any]) -> set[str]:
+        """The method tables of this file that the definition of a module, which is made here, names."""
+        above = [mentioned for _, line, mentioned in facts.get("modules", ()) if line <= use.line]
+        return {row[0] for row in facts.get("tables", ())}.intersection(above[-1] if above else ())
+
     def _held(self, variable: str, line: int) -> str:
         """The module that a variable holds at a line of a function; "" when it is none that the function makes."""
         function = self._function(line)
@@ -131,7 +146,11 @@ class _Linker:
         return self.graph.shared(NodeKind.BINDING, name, self.path, use.line, owner=self.path, attrs=given)
 
     def _object(self, use: _Use) -> None:
-        owner = self._held(use.owner, use.line) or ROOT
+        owner = self._held(use.owner, use.line) or (ROOT if self.path.startswith(_OF_ROOT) else "")
+        if not owner:
+            reason = f"what {use.owner or 'its module'} is called in Python is not known"
+            self.graph.unresolved_name(self.path, "binding", use.name or use.value, use.line, reason)
+            return
         module = self._held(use.value, use.line)
         if use.value in self.types:
             name = f"{owner}.{use.name}"
@@ -140,8 +159,10 @@ class _Linker:
         elif module:
             self._provide(use, self._node(module, use, "module"), "module", "module-object")
         else:
-            node = self._node(f"{owner}.{use.name}", use, "object", value=use.value)
-            self._provide(use, node, "object", "module-object")
+            name = f"{owner}.{use.name}"
+            what = "module" if name in self.made else "object"
+            node = self._node(name, use, what, value=use.value)
+            self._provide(use, node, what, "module-object")
 
     def _table(self, use: _Use) -> None:
         for path, (table, kind, _, rows, _) in self.tables.of(self.path, use.value):
