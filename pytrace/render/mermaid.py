@@ -46,7 +46,9 @@ def render(drawing: Drawing) -> str:
 
 
 def _comment(text: str) -> str:
-    return escape(text).replace("#", "")
+    """A comment is read by people: what it could not hold is left out, not coded."""
+    flat = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return "".join(c if c.isalnum() or c in " .,:;·_-/()+='!" else "" for c in flat)
 
 
 def _box(box: Box) -> str:

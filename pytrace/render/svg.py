@@ -209,7 +209,8 @@ def _curve(arrow: Arrow, placed: dict[int, Placed]) -> str:
         path = f"M{x1} {y1}C{x1} {y1 + 40} {x2 - 60} {y2} {x2 - 2} {y2}"
     words = " ".join(part for part in (arrow.label, arrow.guard, arrow.at) if part)
     title = f"<title>{text(words)}</title>" if words else ""
-    return f'<path d="{path}" class="arrow" marker-end="url(#tip)"{dash}>{title}</path>'
+    role = "arrow" if src.box.band == dst.box.band else "arrow far"
+    return f'<path d="{path}" class="{role}" marker-end="url(#tip)"{dash}>{title}</path>'
 
 
 _STYLE = (
@@ -217,6 +218,6 @@ _STYLE = (
     ".title{font-size:16px;font-weight:700}.head{font-weight:700;font-size:13px}.lane{fill:#64748b;font-size:11px}"
     ".dim{fill:#475569;font-size:11px}.more{fill:#475569;font-size:10px}.name{font-weight:600}"
     ".guard{fill:#b45309;font-size:10px}.page{fill:#fff}.band{fill:#f8fafc;stroke:#cbd5e1}"
-    ".box{stroke:#64748b;stroke-width:.8}.arrow{fill:none;stroke:#64748b;stroke-width:1.1}.tip{fill:#64748b}"
+    ".box{stroke:#64748b;stroke-width:.8}.arrow{fill:none;stroke:#64748b;stroke-width:1.1}.tip{fill:#64748b}.far{opacity:.3}"
     "a:hover .box{stroke-width:2}</style>"
 )
