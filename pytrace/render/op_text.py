@@ -51,7 +51,7 @@ def _schemas(page: Page, overloads: list[Overload], limit: int) -> None:
         name, _, rest = overload.schema.partition("(")
         told = [trait for trait in overload.traits if trait not in _EVERYWHERE]
         traits = f"  [{', '.join(told)}]" if told else ""
-        text = f"({rest}" if overload.schema else ""
+        text = f"({rest}" if rest else ""  # higher-order operators have a name only
         name = (name or overload.name).removeprefix("aten::")
         place = f"{overload.file}:{overload.line}" if overload.file else ""
         room = page.width - 2 - len(name) - len(place) - 2

@@ -15,10 +15,11 @@ from pytrace.store import Store
 from pytrace.trace.answers import Backward, BackwardAnswer, Formula, FormulaVar, Part, Ref, Step, Via
 from pytrace.trace.noise import is_plumbing
 from pytrace.trace.region import Region
-from pytrace.trace.table import TableRow, tables
+from pytrace.trace.table import TableRow, from_python, tables
 from pytrace.trace.walk import Walker, ref, via
 
 _BY_HAND = "Written by hand: its Autograd kernel, then what the backward pass runs."
+_IN_PYTHON = "Its Autograd kernel is in Python:"
 _NOT_DIFFERENTIABLE = (
     "Not differentiable: its results carry no gradient (their type, output_differentiability, or"
     " DONT_REQUIRE_DERIVATIVE in tools/autograd/gen_variable_type.py); nothing is recorded and nothing raised."
@@ -60,6 +61,10 @@ def of_operators(walker: Walker, ops: list[Node], known: dict[int, list[TableRow
     strategies = {str(op.attrs.get("autograd") or "") for op in ops if op.attrs.get("kind") != "out"}
     if strategies == {"not_differentiable"}:
         return Backward("not-differentiable", [], [], [], used, _NOT_DIFFERENTIABLE)
+    registered = [(e, n) for _, e, n in from_python(store, ops) if e.key.startswith("Autograd")]
+    if registered:
+        sentence = f"{_IN_PYTHON} {', '.join(f'{n.name}, registered at {e.file}:{e.line}' for e, n in registered[:3])}."
+        return Backward("manual", [], [], [], used, sentence)
     if strategies == {""}:
         sentence = "Unknown: an operator outside of native_functions.yaml without an Autograd kernel in the tree."
         return Backward("unknown", [], [], [], used, sentence, errors=_fallback(store, "basicAutograd"))

@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 from pytrace.model import EdgeKind, Node
 from pytrace.store import Store
+from pytrace.trace.devices import is_layer
+from pytrace.trace.table import from_python
 
 _NAME = r"['\"\u2018]?(?P<op>\w+::\w+(?:\.\w+)?)"
 _WORDINGS = tuple(
@@ -69,10 +71,15 @@ def verdict(store: Store, message: Message, ops: list[Node]) -> str:
     if not message.key:
         return told
     written = [n for n in ops if "generated_from" not in n.attrs] or ops
-    keys = list(dict.fromkeys(e.key for e in store.edges_from([n.id for n in written], EdgeKind.DISPATCHES)))
+    edges = [
+        *store.edges_from([n.id for n in written], EdgeKind.DISPATCHES),
+        *(e for _, e, _ in from_python(store, written)),
+    ]
+    keys = list(dict.fromkeys(e.key for e in edges))
+    backends = [key for key in keys if not is_layer(key)] or keys
     composite = [key for key in keys if key.startswith("Composite")]
     if message.key in keys:
         return f"{told}; in this tree it has a kernel for {message.key}"
-    if composite and len(composite) == len(keys):
+    if composite and len(composite) == len(backends):
         return f"{told}; in this tree it is composite, so that what it calls decides for {message.key}"
-    return f"{told}; in this tree it has no kernel for {message.key}, only for {', '.join(keys) or 'nothing'}"
+    return f"{told}; in this tree it has no kernel for {message.key}, only for {', '.join(backends) or 'nothing'}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pytrace.model import EdgeKind, Node, NodeKind
+from pytrace.model import Edge, EdgeKind, Node, NodeKind
 from pytrace.store import Store
 from pytrace.trace import around, lookup, python_side
 from pytrace.trace import backward as backward_side
@@ -11,7 +11,7 @@ from pytrace.trace.climb import called_by, some
 from pytrace.trace.devices import canonical, device_of, is_plain
 from pytrace.trace.region import Region
 from pytrace.trace.resolve import Found
-from pytrace.trace.table import TableRow, rows_for, tables
+from pytrace.trace.table import TableRow, from_python, rows_for, tables
 from pytrace.trace.walk import Walker, ref, via
 
 #: Lines that ``pytrace op`` spends on what the formulas call; ``pytrace backward`` has more.
@@ -40,7 +40,7 @@ def answer(
     device = canonical(device)
     ops = [n for n in found.nodes if n.kind == NodeKind.OP]
     known = tables(store, ops)
-    rows = _rows(ops, known)
+    rows = _rows(ops, known, from_python(store, ops))
     names = python_side.up(store, [op.id for op in ops], limit=python_limit)
     region = Region(store)
     walker = Walker(region, about=[op.bare for op in ops], depth=depth, limit=limit)
@@ -113,8 +113,11 @@ def overload(op: Node) -> Overload:
     return Overload(op.name, str(attrs.get("schema") or ""), op.file, op.line, traits)
 
 
-def _rows(ops: list[Node], known: dict[int, list[TableRow]]) -> list[Row]:
-    """The dispatch tables of all overloads, each row told once: by the operator that owns it."""
+def _rows(ops: list[Node], known: dict[int, list[TableRow]], python: list[tuple[Node, Edge, Node]]) -> list[Row]:
+    """The dispatch tables of all overloads, each row told once: by the operator that owns it.
+
+    ``python`` are the kernels that Python registers.
+    """
     rows: dict[tuple[str, int], Row] = {}
     asked = [op.name for op in ops]
     for op in ops:
@@ -129,6 +132,10 @@ def _rows(ops: list[Node], known: dict[int, list[TableRow]]) -> list[Row]:
                 slot.keys.append(row.key)
             if op.name != row.owner.name and op.name not in slot.shared_by:
                 slot.shared_by.append(op.name)
+    for op, edge, function in python:
+        slot = rows.setdefault((op.name, function.id), Row(op.name, [], ref(function), via(edge)))
+        if edge.key not in slot.keys:
+            slot.keys.append(edge.key)
     order = {name: place for place, name in enumerate(asked)}
     return sorted(rows.values(), key=lambda r: order.get(r.op, len(order)))
 

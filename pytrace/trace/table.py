@@ -11,6 +11,9 @@ from pytrace.trace.devices import device_of, is_layer, is_plain, key_order
 
 #: The rule of a row that comes from the out= operator which the operator delegates to.
 _INHERITED = "structured-delegate"
+#: Rules of the kernels that Python gives to the dispatcher, and to a higher-order operator itself.
+_LIBRARY = frozenset(("python-library-impl",))
+_HIGHER = frozenset(("python-library-impl", "python-py-impl"))
 
 
 class TableRow(NamedTuple):
@@ -52,3 +55,17 @@ def rows_for(rows: list[TableRow], devices: frozenset[str]) -> list[TableRow]:
     if devices <= {row.key.lower() for row in plain}:
         return plain
     return own + [row for row in rows if row.key.startswith("Composite")]
+
+
+def from_python(store: Store, ops: Iterable[Node]) -> list[tuple[Node, Edge, Node]]:
+    """(operator, edge, function) of the kernels that Python gives to the dispatcher: ``torch.library.Library.impl``.
+
+    A higher-order operator, which has no schema, is dispatched by what ``py_impl`` is given. Those for the Meta key
+    stand round about the operator, with its other meta functions.
+    """
+    known = {op.id: op for op in ops}
+    edges = store.edges_from(list(known), EdgeKind.REGISTERS_PYTHON) if known else []
+    rules = {i: _HIGHER if "(" not in str(op.attrs.get("schema") or "") else _LIBRARY for i, op in known.items()}
+    edges = [e for e in edges if e.rule in rules[e.src] and e.key != "Meta"]
+    functions = store.nodes(e.dst for e in edges)
+    return [(known[e.src], e, functions[e.dst]) for e in edges]

@@ -350,3 +350,30 @@ def test_who_calls_an_operator_leaves_out_layers(tmp_path: Path) -> None:
     )
     assert ask(layers, "inner").used_by == ["aten::outer"]
     layers.close()
+
+
+def test_kernels_that_python_registers_are_rows(tmp_path: Path) -> None:
+    prims = store(
+        tmp_path,
+        """
+        node op prims::add torch/_prims/__init__.py:3 {"schema":"prims::add(Tensor self) -> Tensor"}
+        node python torch._prims.add_impl torch/_prims/__init__.py:20
+        node python torch._prims.add_autograd torch/_prims/__init__.py:30
+        node python torch._prims.add_meta torch/_prims/__init__.py:40
+        edge prims::add registers_python=CompositeExplicitAutograd torch._prims.add_impl @p.py:4 !python-library-impl
+        edge prims::add registers_python=Autograd torch._prims.add_autograd @p.py:5 !python-library-impl
+        edge prims::add registers_python=Meta torch._prims.add_meta @p.py:6 !python-library-impl
+        """,
+    )
+    answer = ask(prims, "prims::add")
+    assert [(row.keys, row.function.name, row.via.at) for row in answer.dispatch] == [
+        (["CompositeExplicitAutograd"], "torch._prims.add_impl", "p.py:4"),
+        (["Autograd"], "torch._prims.add_autograd", "p.py:5"),
+    ]
+    assert answer.backward is not None and answer.backward.verdict == "manual"
+    assert answer.backward.sentence == (
+        "Its Autograd kernel is in Python: torch._prims.add_autograd, registered at p.py:5."
+    )
+    how = resolve.operators(prims, "Could not run 'prims::add' with arguments from the 'CUDA' backend").how
+    assert how.endswith("it is composite, so that what it calls decides for CUDA")
+    prims.close()
