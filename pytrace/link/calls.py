@@ -410,6 +410,11 @@ class Resolver:
         if symbols:
             self._to_symbols(symbols, "reference", call)
             return
+        head = name.rpartition("::")[0]
+        if head in ("at", "torch") and (operators := self.operators.by_cpp_name.get(bare)):
+            # an operator handed on: ``unary_op_impl_(self, at::abs_out)``; which overload, its receiver's use tells
+            self._to_operators([o.name for o in operators if "function" in o.variants], "reference", call)
+            return
         owners = self.functions.class_names(name, self.symbol.scope, self.path)
         if owners:
             self._made(owners, call)

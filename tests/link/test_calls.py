@@ -331,3 +331,18 @@ def test_tensors_in_messages_are_printed() -> None:
     formatting = "namespace at { std::ostream& operator<<(std::ostream& out, const Tensor& t) {} }"
     assert calls('TORCH_CHECK(n, "bad: ", x);', Formatting_cpp=formatting) == ["calls operator<<"]
     assert calls('TORCH_CHECK(n, "bad: ", n);', Formatting_cpp=formatting) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("run(x, at::neg);", ["calls run", "calls_op aten::neg"]),
+        ("run(x, &at::neg);", ["calls run", "calls_op aten::neg"]),
+        ("run(x, at::mm_out);", ["calls run", "calls_op aten::mm.out"]),
+        # which overload is meant, only the use of the argument tells
+        ("run(x, at::add);", ["calls run", "calls_op aten::add.Scalar x2", "calls_op aten::add.Tensor x2"]),
+        ("run(x, at::no_operator);", ["calls run"]),
+    ],
+)
+def test_an_operator_handed_on(body: str, found: list[str]) -> None:
+    assert calls(body, "template <typename F> void run(const Tensor& a, F f) { }") == found

@@ -111,6 +111,29 @@ def test_what_a_parameter_stands_for(template: str, uses: str, may: list[str], c
     assert reached(template, uses) == (may, certain)
 
 
+@pytest.mark.parametrize(
+    ("parameter", "argument", "bound"),
+    [
+        ("const P& p", "Quick q; run(q);", True),
+        ("const std::vector<P>& p", "std::vector<Quick> q; run(q);", True),
+        ("const std::vector<P>& p", "auto q = gather(); run(q);", True),
+        ("const std::vector<P>& p", "Quick q; run(q);", False),
+        ("const P& p", "std::vector<Quick> q; run(q);", False),
+    ],
+)
+def test_what_an_argument_binds(parameter: str, argument: str, bound: bool) -> None:
+    graph = linked(
+        {
+            "F.cpp": "namespace at::native {\nstruct Quick { void all() const {} };\n"
+            "std::vector<Quick> gather() { return {}; }\n"
+            f"template <typename P> struct Uses {{ void go(const P& p) {{ p.all(); }} }};\n"
+            f"template <typename P> void run({parameter}) {{ Uses<P> u; }}\n"
+            f"void f() {{ {argument} }}\n}}\n"
+        }
+    )
+    assert ("calls all" in edges(graph, source="f")) == bound
+
+
 def test_a_stub_as_an_argument() -> None:
     template = "template <typename Stub> void run(Stub& stub) { stub(kCPU, 1); }"
     may, certain = reached(template, "run(a_stub);", "DECLARE_DISPATCH(fn, a_stub)\n")
