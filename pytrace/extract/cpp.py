@@ -265,6 +265,8 @@ def bodies(texts: list[str], outer: list[dict[str, str]]) -> list[list[Call]]:
 
 # A pattern that begins with a literal is found many times faster than one with ``^``.
 _INVOCATION = re.compile(r"\n[ \t]*(?:(?:static|inline)[ \t]+)?([A-Z_][A-Z0-9_]+)[ \t]*\(")
+#: A second macro call on the line of the first.
+_BESIDE = re.compile(r"[ \t]*;?[ \t]*([A-Z_][A-Z0-9_]+)[ \t]*\((?=[^;{}\n]*\)[ \t]*(?:;|\n|[A-Z]))")
 _INVOCATION_AT_START = re.compile(_INVOCATION.pattern.removeprefix(r"\n"))
 
 
@@ -286,9 +288,13 @@ def _invocations(
             continue
         if found[1].startswith(("TORCH_IMPL_FUNC", "TORCH_META_FUNC", "TORCH_PRECOMPUTE", "TORCH_LIBRARY")):
             continue
-        close = close_of(text, opening, min(len(text), opening + 20001))
-        arguments = text[opening + 1 : close - 1]
-        rows.append((found[1], arguments, line(offset), scopes.at(offset), guards.at(offset)))
+        beside: re.Match[str] | None = found
+        while beside is not None:
+            opening = beside.end() - 1
+            close = close_of(text, opening, min(len(text), opening + 20001))
+            arguments = text[opening + 1 : close - 1]
+            rows.append((beside[1], arguments, line(offset), scopes.at(offset), guards.at(offset)))
+            beside = _BESIDE.match(text, close)
     return rows
 
 

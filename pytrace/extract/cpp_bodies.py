@@ -248,7 +248,7 @@ class Bodies:
                 # Class<T>::method(…): a use of the class template
                 self._add("c", callee.owner, start, (), "", callee.owner_templates)
                 self._template_references(callee.owner_templates, start)
-            raw = text[a_start:a_end] if how == MACRO and a_end - a_start < 1500 else ""
+            raw = (text[a_start:a_end] or " ") if how == MACRO and a_end - a_start < 1500 else ""
             self._add("f", name, start, kinds, "", templates, raw)
         elif how == STD:
             self._handed_on(a_start, a_end)

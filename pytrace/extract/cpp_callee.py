@@ -97,7 +97,7 @@ def _read(text: str) -> Callee:
         )
     templates = template_arguments(text) if "<" in text else ""
     if "<" in text or " " in text or "\n" in text or text[0] == ":":
-        name = squeeze(without_templates(text)).removeprefix("::")
+        name = squeeze(without_templates(text)).replace(":: ", "::").replace(" ::", "::").removeprefix("::")
     else:
         name = text
     if name in _QUIET_CALLS or (name.startswith(_QUIET_PREFIXES) and not name.startswith("__dispatch_")):

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 _HEAD_MACRO = re.compile(r"TORCH_(IMPL|META|PRECOMPUTE_META)_FUNC(2?)\s*\(\s*([\w]+)\s*(?:,\s*([\w]+)\s*)?\)$")
 _PARAMETER_NAME = re.compile(r"(?:^|[\s&*>])([A-Za-z_]\w*)\s*(?:\[[^\]]*\])?$")
+_PACK = re.compile(r"\.\.\.\s*(?=\w+$)")
 _POINTER_NAME = re.compile(r"\([*&]\s*(\w+)")
 _OPERATOR_SPACE = re.compile(r"operator\s+(?=[^\w])|operator\s*(?=\()")
 _SPECIFIERS = re.compile(
@@ -41,6 +42,8 @@ def head_of(node: Node) -> Head | None:
     if declarator is None or body is None:
         return None
     start = declarator.start_byte
+    if declarator.type in ("operator_cast", "qualified_identifier"):
+        return _conversion(declarator, body)
     while declarator is not None and declarator.type != "function_declarator":
         inner = declarator.child_by_field_name("declarator")
         if inner is None:
@@ -54,6 +57,20 @@ def head_of(node: Node) -> Head | None:
         return None
     spans = (name.start_byte, name.end_byte), (parameters.start_byte + 1, parameters.end_byte - 1)
     return Head(start, *spans, body.start_byte, name.type == "function_declarator")
+
+
+def _conversion(declarator: Node, body: Node) -> Head | None:
+    """The parts of a conversion operator, ``operator bool() const``: its name is all before the parameters."""
+    inner: Node | None = declarator
+    while inner is not None and inner.type != "abstract_function_declarator":
+        inner = inner.child_by_field_name("declarator") or inner.child_by_field_name("name")
+    parameters = inner.child_by_field_name("parameters") if inner is not None else None
+    if parameters is None:
+        return None
+    name = declarator.start_byte, parameters.start_byte
+    return Head(
+        declarator.start_byte, name, (parameters.start_byte + 1, parameters.end_byte - 1), body.start_byte, False
+    )
 
 
 def structured_name(raw: str, scope: str) -> tuple[str, str] | None:
@@ -119,6 +136,8 @@ def _parameter(part: str) -> Parameter:
         cut = part.find("=")
         part, default = part[:cut].rstrip(), squeeze(part[cut + 1 :])
     part = squeeze(part)
+    if "..." in part:
+        part = _PACK.sub("... ", part)
     found = _PARAMETER_NAME.search(part)
     if found is not None and found.start(1) > 0:
         type_text, name = part[: found.start(1)].rstrip(), found[1]

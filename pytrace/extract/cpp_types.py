@@ -296,10 +296,17 @@ def _rank(kind: str) -> int:
     return -1 if kind == UNKNOWN else 2
 
 
+#: The end of a lambda that is one return statement, as the last argument of a macro that calls it.
+_RETURNED = re.compile(r"\]\s*(?:\(\s*\))?\s*\{\s*return\s+([^;{}]+);\s*\}\s*\)$")
+
+
 def _call(text: str, depth: int) -> tuple[Form, int]:
     head = text[: open_of(text)].strip()
     if not head:
         return UNKNOWN, 0
+    if head.startswith("AT_DISPATCH_"):
+        returned = _RETURNED.search(text)
+        return _inside("", returned[1], depth) if returned else (UNKNOWN, 0)
     member = member_split(head)
     if member is not None:
         named = _NAMED_TYPE.match(member[1])

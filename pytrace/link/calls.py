@@ -418,6 +418,8 @@ class Resolver:
         owners = self.functions.class_names(name, self.symbol.scope, self.path)
         if owners:
             self._made(owners, call)
+        elif operators := self._named_operators(name):
+            self._to_operators(operators, "reference", call)
         elif (
             name.startswith(("cu", "hip", "miopen", "nccl"))
             and name[-1] != "_"
@@ -426,6 +428,18 @@ class Resolver:
         ):
             # a vendor function handed on: as an argument, or as a template argument
             self.library_calls.append((self.symbol.id, entry_point(name), call[3], call[4], vendor_of(name)))
+
+    def _named_operators(self, name: str) -> list[str]:
+        """Operators whose address is taken: ``&at::sin``, ``&at::_ops::round::call``, ``&Tensor::fill_``."""
+        head, _, bare = name.rpartition("::")
+        if bare == "call" and "_ops::" in head:
+            operator = self.unambiguous.get(head.rpartition("::")[2])
+            return [operator.name] if operator is not None else []
+        if head in ("at", "torch"):
+            return list(dict.fromkeys(o.name for o, _, _ in self.operators.functions(bare)))
+        if head.removeprefix("at::") in ("Tensor", "TensorBase"):
+            return list(dict.fromkeys(o.name for o, _, _ in self.operators.methods(bare)))
+        return []
 
     def _printed(self, call: CallRow) -> None:
         """A Tensor in the message of ``TORCH_CHECK``: printed with ``operator<<`` (aten/src/ATen/core/Formatting.h)."""

@@ -66,9 +66,17 @@ def test_names(source: str, names: list[str]) -> None:
     assert [f.name for f in functions(source)] == names
 
 
-@pytest.mark.xfail(strict=True, reason="conversion operators have a declarator of their own (operator_cast)")
-def test_conversion_operators() -> None:
-    assert [f.name for f in functions("struct S { operator bool() const { return f(); } };")] == ["S::operator bool"]
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("struct S { operator bool() const { return f(); } };", ["S::operator bool"]),
+        ("struct S { explicit operator const T*() { return f(); } };", ["S::operator const T*"]),
+        ("S::operator int() const { return 1; }", ["S::operator int"]),
+        ("namespace n { n::S::operator int() const { return 1; } }", ["n::n::S::operator int"]),
+    ],
+)
+def test_conversion_operators(source: str, names: list[str]) -> None:
+    assert [f.name for f in functions(source)] == names
 
 
 @pytest.mark.parametrize(
@@ -139,7 +147,6 @@ def test_parameters(text: str, rows: list[tuple[str, str, str]]) -> None:
     assert parameter_rows(text) == rows
 
 
-@pytest.mark.xfail(strict=True, reason="the dots are read with the name")
 def test_a_pack_with_the_dots_at_the_name() -> None:
     assert parameter_rows("U&& ...args") == [("U&& ...", "args", "")]
 

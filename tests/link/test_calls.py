@@ -138,6 +138,12 @@ def test_overloads_that_fit_alike_are_candidates() -> None:
         ("for (auto i : c10::irange(n)) at::neg(x[i]);", ["aten::neg"]),
         ("auto size = [&]() { return 1; }(); at::sum(x, size);", ["aten::sum x2", "aten::sum.dim_IntList x2"]),
         ("Thing t; neg(t);", []),  # without at::, an argument must be one of its types
+        # the address of an operator, handed on
+        ("run(&at::neg, x);", ["aten::neg"]),
+        ("run(&at::_ops::sum_dim_IntList::call, x);", ["aten::sum.dim_IntList"]),
+        ("run(&Tensor::neg);", ["aten::neg"]),
+        ("run(&at::sum, x);", ["aten::sum x2", "aten::sum.dim_IntList x2"]),
+        ("at:: neg(x);", ["aten::neg"]),  # as macros leave it
         ("at::native::add(x, x);", []),  # a function, which no file defines here
         ("std::add(x, x);", []),
         # methods
@@ -174,6 +180,12 @@ def test_overloads_that_fit_alike_are_candidates() -> None:
 def test_operators(body: str, found: list[str]) -> None:
     parameters = "const Tensor& x, int64_t n, SymIntArrayRef s, c10::DispatchKeySet ks"
     assert calls(body, parameters=parameters) == [f"calls_op {name}" for name in found]
+
+
+def test_what_the_lambda_of_a_dispatch_returns() -> None:
+    body = 'auto y = AT_DISPATCH_LAYOUTS(l, "f", [&] { return x.neg(); }); y.sum();'
+    graph = linked({"F.cpp": f"namespace at::native {{\nvoid f(const Tensor& x) {{ {body} }}\n}}\n"})
+    assert edges(graph, "calls_op") == ["f calls_op aten::neg", "f calls_op aten::sum"]
 
 
 def test_a_value_among_template_parameters_has_a_kind() -> None:
