@@ -409,7 +409,7 @@ def _fill(
     result.entries = list(dict.fromkeys(entry.name for entry in picked))
     result.tests = _changed_tests(result) + testing.runs(root, picked, keys)
     found = testing.benchmarks(root, [n.name for n in result.python if n.hops == 0 or n.distance <= 1])
-    result.benchmarks = [file for file, _ in found]
+    result.benchmarks = [each.file for each in found]
     if operators and not picked:
         result.notes.append(
             f"No OpInfo or ModuleInfo entry reaches these operators over {result.hops} hops: no test is known, which "

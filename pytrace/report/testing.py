@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 _OPINFO_FOLDER = "torch/testing/_internal/opinfo/definitions"
 _OPINFO_FILE = "torch/testing/_internal/common_methods_invocations.py"
@@ -130,8 +131,16 @@ class _Lines:
         return self._line
 
 
-def benchmarks(root: str, names: Iterable[str]) -> list[tuple[str, list[str]]]:
-    """(file, those of ``names`` that it calls) of the operator benchmarks that call any of them."""
+class Benchmark(NamedTuple):
+    """A file of operator benchmarks: the names that it uses, and the line of the first use."""
+
+    file: str
+    names: list[str]
+    line: int
+
+
+def benchmarks(root: str, names: Iterable[str]) -> list[Benchmark]:
+    """The operator benchmarks that use any of ``names``."""
     wanted = set(names)
     folder = os.path.join(root, _BENCHMARKS)
     if not os.path.isdir(folder):
@@ -140,9 +149,14 @@ def benchmarks(root: str, names: Iterable[str]) -> list[tuple[str, list[str]]]:
     for name in sorted(os.listdir(folder)):
         if not name.endswith("_test.py"):
             continue
-        used = sorted({_full(text) for text in _USED.findall(_read(root, f"{_BENCHMARKS}/{name}"))} & wanted)
+        text = _read(root, f"{_BENCHMARKS}/{name}")
+        used: dict[str, int] = {}
+        for use in _USED.finditer(text):
+            if (full := _full(use[0])) in wanted:
+                used.setdefault(full, use.start())
         if used:
-            found.append((f"{_BENCHMARKS}/{name}", used))
+            line = text.count("\n", 0, min(used.values())) + 1
+            found.append(Benchmark(f"{_BENCHMARKS}/{name}", sorted(used), line))
     return found
 
 

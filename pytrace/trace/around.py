@@ -416,8 +416,8 @@ def benchmarks(root: str, names: Iterable[str]) -> Section:
 
     found = testing.benchmarks(root, list(names))
     items = [
-        Item(Ref("file", path, path), Via("calls", rule="text"), [], f"calls {', '.join(used[:4])}")
-        for path, used in found
+        Item(Ref("file", path, path, line), Via("calls", rule="text"), [], f"calls {', '.join(used[:4])}")
+        for path, used, line in found
     ]
     sentence = "" if items else "None: benchmarks/operator_benchmark calls it nowhere, or is not in this tree"
     return Section("benchmarks", items, sentence)
