@@ -104,6 +104,7 @@ class Arguments(NamedTuple):
 
 _lists: Kept[Arguments] = Kept()
 _reference_lists: Kept[tuple[Reference, ...]] = Kept()
+_arguments: Kept[tuple[Form, Reference | None]] = Kept()
 
 
 def arguments_of(text: str) -> Arguments:
@@ -124,20 +125,24 @@ def parts_of(text: str) -> list[str]:
 
 def arguments_in(parts: Sequence[str]) -> Arguments:
     """The same as ``arguments_of`` for a list that was taken apart already."""
-    forms = tuple([form_of(p) if len(p) < 400 or p[0] in "[{" else UNKNOWN for p in parts])
-    closed = [form for form in forms if isinstance(form, str)]
-    return Arguments(forms, _references_in(parts, forms), tuple(closed) if len(closed) == len(forms) else None)
+    found = [_arguments.get(part) or _arguments.keep(part, _argument(part)) for part in parts]
+    forms = tuple([form for form, _ in found])
+    closed = [form for form in forms if form.__class__ is str]
+    references = tuple([reference for _, reference in found if reference is not None])
+    return Arguments(forms, references, tuple(closed) if len(closed) == len(forms) else None)
 
 
-def _references_in(parts: Sequence[str], forms: Sequence[Form]) -> tuple[Reference, ...]:
-    references = []
-    for part, form in zip(parts, forms):
-        found = reference_of(part)
-        if found.plain:
+def _argument(part: str) -> tuple[Form, Reference | None]:
+    """The form of one argument, and the name that it consists of when that may be a function."""
+    form = form_of(part) if len(part) < 400 or part[0] in "[{" else UNKNOWN
+    last = part[-1:]
+    if last.isalnum() or last in ("_", ">"):
+        reference = reference_of(part)
+        if reference.plain:
             kind = form if isinstance(form, str) else form[2] if form[0] == "V" else ""
             if kind[:1] in (UNKNOWN, "V") or part[:1] == "&":
-                references.append(found)
-    return tuple(references)
+                return form, reference
+    return form, None
 
 
 #: What may stand between a type and the name that is declared.

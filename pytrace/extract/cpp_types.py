@@ -169,7 +169,8 @@ def _read(text: str, depth: int, postfix: bool) -> tuple[Form, int]:
     found = _IDENT.match(text)
     if found is not None:
         if found.end() == len(text):
-            return ("V", text, _KEYWORD_TYPES.get(text) or _constant(text) or "V" + text), 0
+            constant = _constant(text) if text[0] in "kL" else None
+            return ("V", text, _KEYWORD_TYPES.get(text) or constant or "V" + text), 0
         quick = _quick(text, depth)
         if quick is not None:
             return quick

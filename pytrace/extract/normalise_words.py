@@ -9,7 +9,8 @@ from functools import lru_cache
 from pytrace.extract.macro_table import ATTRIBUTE_CONTEXT, OTHER_WORDS, RARE_WORDS, TAIL, Action, action, may_act_on
 from pytrace.extract.normalise_conditionals import blank
 
-_CAPITALS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
+_CAPITALS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+_LONGEST = 100  #: bytes before a tail that a name is looked for in
 _IDENT = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 _PAREN = re.compile(rb"""[()]|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])'|//[^\n]*|/\*.*?\*/""", re.DOTALL)
 _INNER_CODE = re.compile(rb"\s*\(\s*jiterator_code(?=\()")
@@ -52,9 +53,9 @@ def _with_tail(source: bytes, out: bytearray, tail: bytes) -> None:
     """Rewrite every macro whose name ends with ``tail``."""
     at = source.find(tail)
     while at >= 0:
-        start, end = at, at + len(tail)
-        while start > 0 and source[start - 1] in _CAPITALS:
-            start -= 1
+        end = at + len(tail)
+        before = source[max(0, at - _LONGEST) : at]
+        start = at - len(before) + len(before.rstrip(_CAPITALS))
         if start < at and _whole(source, start, end) and not _in_directive(source, start):
             what = action(source[start:end])
             if what:
