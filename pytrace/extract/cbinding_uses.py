@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from pytrace.extract.cpp_guards import PreprocessorGuards
+from pytrace.extract.cpp_guards import guards_of
 from pytrace.extract.cpp_text import close_of, split_top
 
 # One pattern a literal that they begin with: such are found many times faster than alternatives.
@@ -45,7 +45,7 @@ Row = tuple[int, str, str, str, str, str]
 
 def read(text: str, line_of: Callable[[int], int]) -> list[Row]:
     """The statements of one file; ``line_of`` gives the line of an offset."""
-    guards = PreprocessorGuards(text)
+    guards = guards_of(text)
     return [
         (line_of(found.start()), *row, guards.at(found.start()))
         for found in _calls(text)

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pytrace.extract import cbindings, cpp_alerts, cpp_events, macros, registrations
 from pytrace.extract.cpp_blank import blank_unread
 from pytrace.extract.cpp_bodies import Bodies, Body
-from pytrace.extract.cpp_guards import Directive, PreprocessorGuards, directives, includes
+from pytrace.extract.cpp_guards import Directive, PreprocessorGuards, guards_of, includes
 from pytrace.extract.cpp_heads import head_of, parameter_rows, plain_name, returns_of, structured_name
 from pytrace.extract.cpp_scopes import NOWHERE, Scope, Scopes, template_head, usings
 from pytrace.extract.cpp_text import close_of
@@ -138,7 +138,7 @@ def _constants(
     ]
     if not found:
         return []
-    guards = PreprocessorGuards(text)
+    guards = guards_of(text)
     starts = [0, *(m.end() for m in re.finditer("\n", text))]
     return [(name, body in ("true", "1"), bool(guards.at(starts[line - 1]))) for name, body, line in found]
 
@@ -155,8 +155,8 @@ def structure(tree: Tree, clean: bytes, original: str, outer: Sequence[Mapping[s
     captures, events = cpp_events.find(tree.root_node, language, text, bool(outer))
     # Lines are those of the original: normalisation may move a newline by a few columns.
     line = _lines(original)
-    lines_with_hash = directives(original)
-    guards = PreprocessorGuards(original, lines_with_hash)
+    guards = guards_of(original)
+    lines_with_hash = guards.rows
     scopes = Scopes(text, captures)
     functions, bodies = _functions(text, original, captures["function"], scopes, guards, line)
     read = Bodies(text, captures, events, bodies, outer, guards, scopes, line)

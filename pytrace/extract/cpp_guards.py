@@ -69,12 +69,12 @@ class PreprocessorGuards:
     ``starts`` and ``guards`` are columns of one table: the conditions from an offset on.
     """
 
-    def __init__(self, text: str, rows: Sequence[Directive] | None = None) -> None:
-        """``rows`` are the directives of ``text`` when they are known already."""
+    def __init__(self, text: str) -> None:
+        self.rows = directives(text)
         self.starts: list[int] = [0]
         self.guards: list[str] = [""]
         stack: list[tuple[str, str]] = []
-        for _, end, word, rest in directives(text) if rows is None else rows:
+        for _, end, word, rest in self.rows:
             if word not in _CONDITIONAL or (not stack and word[0] == "e"):
                 continue
             if word == "endif":
@@ -99,6 +99,16 @@ class PreprocessorGuards:
         if len(self.starts) == 1:
             return ""
         return self.guards[bisect_right(self.starts, offset) - 1]
+
+
+_last: list[tuple[str, PreprocessorGuards]] = []
+
+
+def guards_of(text: str) -> PreprocessorGuards:
+    """The conditions of ``text``. Several modules read one file after the other: the last one's are kept."""
+    if not _last or _last[0][0] != text:
+        _last[:] = [(text, PreprocessorGuards(text))]
+    return _last[0][1]
 
 
 #: (start, end, condition) of a region that runs under a condition

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tree_sitter import Tree
 
-from pytrace.extract.cpp_guards import PreprocessorGuards
+from pytrace.extract.cpp_guards import PreprocessorGuards, guards_of
 from pytrace.extract.registration_functions import Kernel, kernel
 from pytrace.extract.registration_text import Lines, Span, arguments, block_end, clean, literal, place
 from pytrace.model import Facts
@@ -71,7 +71,7 @@ def extract_libraries(tree: Tree, source: bytes) -> Facts:
         return {}
     blocks: list[tuple[object, ...]] = []
     rows: list[tuple[object, ...]] = []
-    lines, guards = Lines(source), PreprocessorGuards(source.decode("latin-1"))
+    lines, guards = Lines(source), guards_of(source.decode("latin-1"))
     for match in _BLOCK.finditer(source):
         before = source[match.start() - 1 : match.start()]
         if before.isalnum() or before == b"_":

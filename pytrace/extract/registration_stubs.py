@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from tree_sitter import Tree
 
-from pytrace.extract.cpp_guards import PreprocessorGuards
+from pytrace.extract.cpp_guards import guards_of
 from pytrace.extract.registration_macros import STUB_SITES, STUB_SLOTS
 from pytrace.extract.registration_text import Lines, arguments, clean, place
 from pytrace.model import Facts
@@ -38,7 +38,7 @@ def extract_stubs(tree: Tree, source: bytes) -> Facts:
         return {}
     sites: list[tuple[int, str, str, str, str, str]] = []
     registrations: list[tuple[int, str, str, str, str, str, str]] = []
-    lines, guards = Lines(source), PreprocessorGuards(source.decode("latin-1"))
+    lines, guards = Lines(source), guards_of(source.decode("latin-1"))
     for start, opening, what, name, slot in _found(source):
         scope = place(tree, start)
         if scope is None:
