@@ -101,7 +101,7 @@ def _operators(page: Page, report: ImpactReport, limit: int, why: bool) -> None:
     if not report.operators:
         if report.touched and not report.unbounded:
             page.blank()
-            page.add(("No operator reaches what has changed.", ""))
+            page.add(("No operator is known to reach what has changed.", ""))
         return
     page.heading("Operators, nearest first")
     for one in report.operators[: limit or None]:

@@ -69,6 +69,7 @@ def reversed_change(change: FileChange) -> FileChange:
         added=change.removed,
         removed=[],
         gaps=change.old_gaps,
+        put=change.put,
         binary=change.binary,
         reversed=True,
     )

@@ -42,6 +42,7 @@ _DECLARES = re.compile(
 _COMMENT = re.compile(r"^\s*(?://|/\*|\*|\*/|$)")
 _HASH_COMMENT = re.compile(r"^\s*(?:#|$)")
 _DIRECTIVE = re.compile(r"^\s*#\s*(?:include|pragma|if|ifdef|ifndef|else|elif|endif|undef)\b")
+_WORD = re.compile(r"\w+")
 _NOTHING = re.compile(r"^[\s{}();,]*$")
 
 
@@ -169,7 +170,33 @@ def _things(
         for node in cover.innermost(first):
             if node.line <= first and second <= node.end_line and not touched & {first, second}:
                 found.add(node, "around", [first])
+    if found.change.reversed:
+        _put(store, found, cover)
     _settle_outside(found, nodes, cover, source)
+
+
+def _put(store: Store, found: Changed, cover: Cover) -> None:
+    """Lines that a patch which is not applied puts between things: macros, members, registrations.
+
+    Functions among them are new: what calls them is changed itself.
+    """
+    from pytrace import reading
+
+    between = [
+        line
+        for line in found.change.put
+        if not any(node.line <= line.number < node.end_line for node in cover.innermost(line.number))
+    ]
+    text = "\n".join(line.text for line in between)
+    facts = reading.unpack(reading.extract(found.kind, text.encode("utf-8", "surrogateescape"))) or {}
+    spans = [(int(row[2]), int(row[3])) for row in (*facts.get("functions", ()), *facts.get("definitions", ()))]
+    for number, line in enumerate(between, 1):
+        if any(first <= number <= last for first, last in spans):
+            continue
+        for stub in (node for word in set(_WORD.findall(line.text)) for node in store.named(word, NodeKind.STUB)):
+            found.add(queries.node(store, stub.id), "registration", [line.number])
+        if _is_code(line.text, found.kind == "python"):
+            found.outside.append(line)
 
 
 def _settle_outside(found: Changed, nodes: Sequence[NodeRow], cover: Cover, source: Sequence[str]) -> None:

@@ -37,6 +37,7 @@ class FileChange:
     gaps: list[tuple[int, int]] = field(default_factory=list)
     old_gaps: list[tuple[int, int]] = field(default_factory=list)
     context: list[Line] = field(default_factory=list)
+    put: list[Line] = field(default_factory=list)  #: added lines of ``old_gaps``, by the old line before them
     binary: bool = False
     whole: bool = False  #: the whole file counts as changed (``--files``)
     reversed: bool = False  #: seen from the state before it, where the patch is not applied to the tree yet
@@ -169,6 +170,7 @@ def _between(change: FileChange, old: int, new: int, removed: int, added: int) -
         change.gaps.append((new - 1, new))
     if added and not removed:
         change.old_gaps.append((old - 1, old))
+        change.put += [Line(old - 1, line.text) for line in change.added[-added:]]
 
 
 def ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:

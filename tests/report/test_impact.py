@@ -155,6 +155,48 @@ def test_a_patch_tells_its_files_as_it_does(repository: Path, applied: bool) -> 
 
 
 @pytest.mark.parametrize("applied", [True, False])
+@pytest.mark.parametrize(
+    ("path", "before", "put", "expected"),
+    [
+        # A new function concerns nobody: who calls it is changed as well.
+        (f"{N}/Dropout.cpp", "namespace at::native {", "void fresh() {\n  int x = 1;\n}", {}),
+        # A registration concerns its stub.
+        (
+            f"{N}/cuda/ActivationGeluKernel.cu",
+            "namespace at::native {",
+            "REGISTER_DISPATCH(mul_stub, &gelu_backward_kernel)",
+            {"mul_stub": "registration"},
+        ),
+    ],
+)
+def test_lines_that_a_patch_puts_between_things(
+    repository: Path, path: str, before: str, put: str, expected: dict[str, str], applied: bool
+) -> None:
+    edit(repository, path, before, f"{before}\n{put}\n")
+    patch = git(repository, "diff") + "\n"
+    if not applied:
+        git(repository, "checkout", "-q", "--", ".")
+    told = touched(impact(repository, stdin=patch))
+    assert {name: how for name, how in told.items() if name != "at::native::fresh"} == expected
+
+
+@pytest.mark.parametrize("applied", [True, False])
+def test_a_macro_put_into_a_header_that_all_include_is_unbounded(repository: Path, applied: bool) -> None:
+    header = "aten/src/ATen/core/TensorBase.h"
+    (repository / header).parent.mkdir(parents=True, exist_ok=True)
+    (repository / header).write_text("#pragma once\nnamespace at {\nstruct TensorBase {\n  int size_;\n};\n}\n")
+    for path in (repository / N).rglob("*"):
+        if path.suffix in (".cpp", ".cu", ".mm", ".h"):
+            path.write_text(f"#include <ATen/core/TensorBase.h>\n{path.read_text()}")
+    commit_all(repository, "a core header")
+    edit(repository, header, "namespace at {", "#define FRESH 1\nnamespace at {")
+    patch = git(repository, "diff") + "\n"
+    if not applied:
+        git(repository, "checkout", "-q", "--", ".")
+    assert impact(repository, stdin=patch)["unbounded"][0].startswith(f"{header} is included by ")
+
+
+@pytest.mark.parametrize("applied", [True, False])
 def test_a_patch_on_stdin(repository: Path, applied: bool) -> None:
     edit(repository, f"{N}/cuda/ActivationGeluKernel.cu", "gelu_step(it, 1); //?", "gelu_step(it, 2); //?")
     patch = git(repository, "diff") + "\n"
