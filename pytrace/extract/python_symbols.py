@@ -72,12 +72,14 @@ def bounded(symbol: str) -> str:
 def annotation(text: str) -> tuple[str, str]:
     """(symbol, class name) that an annotation stands for; one of them is "" (or both, when it says nothing).
 
+    The name of a class ends in ``{}`` when it is what a container holds.
+
     Of several types that a container holds the plainest counts.
 
     >>> annotation("Optional[Tensor]"), annotation("List[torch.Tensor]"), annotation("nn.Linear")
     (('T', ''), ('T{}', ''), ('', 'nn.Linear'))
-    >>> annotation("Dict[str, List[Tensor]]"), annotation("Dict[Tensor, int]")
-    (('T{}{}', ''), ('', ''))
+    >>> annotation("Dict[str, List[Tensor]]"), annotation("Dict[Tensor, int]"), annotation("Iterator[nn.Module]")
+    (('T{}{}', ''), ('', ''), ('', 'nn.Module{}'))
     """
     text = text.strip().strip("\"'").strip()
     if "Tensor" in text and _TENSOR_NAME.search(text):
@@ -94,6 +96,13 @@ def annotation(text: str) -> tuple[str, str]:
     found = _CLASS_NAME.fullmatch(text)
     if found and found[1] not in _NOT_CLASSES:
         return UNKNOWN, found[1]
+    optional = _OPTIONAL.fullmatch(text)
+    container = _CONTAINER.fullmatch(optional[1] if optional else text)
+    if container:
+        types = [each for each in split_types(container["of"]) if each != "..."]
+        if container["mapping"] or len(types) == 1:
+            name = annotation(types[-1])[1]
+            return UNKNOWN, name + "{}" if name else ""
     return UNKNOWN, ""
 
 

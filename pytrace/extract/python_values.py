@@ -218,8 +218,9 @@ class Values:
         symbol, name = annotation(text)
         if not name:
             return symbol
-        value = self.dotted(name)
-        return value + "()" if value and value[0] in "@." else UNKNOWN
+        bare = name.rstrip("{}")
+        value = self.dotted(bare)
+        return f"{value}(){name[len(bare) :]}" if value and value[0] in "@." else UNKNOWN
 
     def arguments(self, call: Node) -> list[Node]:
         """The arguments of a call, comments left out."""

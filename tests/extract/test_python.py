@@ -94,6 +94,7 @@ HEAD = "import torch\nimport torch.nn.functional as F\nfrom torch import Tensor\
         ("def f(x): x.register_thing(op=torch.ops.aten.mm)", []),
         # what is in a container in a container
         ("def f(d: Dict[str, List[Tensor]], k): d[k][0].t()", ["T.t()"]),
+        ("def f(ms: List[torch.nn.Module]):\n    for m in ms: m.eval()", ["@torch.nn.Module().eval()"]),
         ("def f(d: Dict[str, List[Tensor]], k): d[k].append(1)", ["T{}.append()"]),
         # a nested function belongs to the outer one; what an error's message computes does not count
         ("def f(x: Tensor):\n    def g(y): return x.t()\n    return g", ["T.t()"]),
@@ -296,6 +297,11 @@ def test_diagnostics() -> None:
         ("TensorBox", ("", "TensorBox")),
         ("nn.Linear", ("", "nn.Linear")),
         ("Optional[Module]", ("", "Module")),
+        ("Iterator[nn.Module]", ("", "nn.Module{}")),
+        ("Dict[str, List[Module]]", ("", "Module{}{}")),
+        ("Optional[Tuple[Module, ...]]", ("", "Module{}")),
+        ("Iterator[Tuple[str, Module]]", ("", "")),  # each of another type
+        ("List[int]", ("", "")),
         ("int", ("", "")),
         ("Any", ("", "")),
     ],
