@@ -13,7 +13,7 @@ def render(page: Page, answer: BackwardAnswer, *, why: bool = False) -> None:
     """``pytrace backward``."""
     names = list(dict.fromkeys(op for entry in answer.backward.formulas for op in entry.ops))
     names = names or [ref.name for ref in answer.ops] or [answer.query]
-    page.add((f"Backward of {', '.join(names[:6])}", "title"), (" …" if len(names) > 6 else "", "dim"))
+    page.paragraph(f"Backward of {', '.join(names[:6])}{' …' if len(names) > 6 else ''}", "", "title")
     if answer.how:
         page.paragraph(answer.how, "", "dim")
     section(page, answer.backward, why=why, most=0)

@@ -10,7 +10,7 @@ from pytrace.trace.answers import ApiAnswer, SearchAnswer, Unknown
 def render_search(page: Page, answer: SearchAnswer) -> None:
     """One line for each hit."""
     if not answer.hits:
-        page.add((f"Nothing in the index is called like {answer.query}.", ""))
+        page.add((f"Nothing in the index is called like {answer.query[:200]}.", ""))
         return
     size = max(len(ref.kind) for ref in answer.hits)
     for ref in answer.hits:

@@ -187,7 +187,7 @@ def _together(page: Page, steps: list[Step], head: str, rest: str, parent_file: 
     if guard:
         line.append((f"{guard}: ", "guard"))
     used = sum(len(s[0]) for s in line)
-    first = True
+    first, told = True, bool(guard)  # a long condition has the first line for itself
     for step in steps:
         spans: list[Span] = [(short(step.ref), "op")]
         if step.via is not None and step.via.file:
@@ -197,10 +197,11 @@ def _together(page: Page, steps: list[Step], head: str, rest: str, parent_file: 
         if step.via is not None and step.via.candidates > 1:
             spans.append((f" one of {step.via.candidates}", "warn"))
         size = sum(len(s[0]) for s in spans)
-        if not first and used + size + 2 > page.width:
-            line.append((",", "dim"))
+        if used + size + 2 > page.width and (told or not first):
+            if not first:
+                line.append((",", "dim"))
             page.add(*line)
-            line, used, first = [(f"{rest}  ", "dim")], len(rest) + 2, True
+            line, used, first, told = [(f"{rest}  ", "dim")], len(rest) + 2, True, False
         if not first:
             line.append((", ", "dim"))
             used += 2
