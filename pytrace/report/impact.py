@@ -143,6 +143,7 @@ def report(
             break
     result = ImpactReport(stamp(store), against, _files(found), seeds.touched, [], [], [], [], [], [], crossed, 0)
     result.notes += notes
+    picked += [entry for entry in _edited_entries(root, entries, changes) if entry not in picked]
     operators = [*_operators(spread), *operators]
     _bounds(store, root, found, spread, result)
     _fill(root, spread, operators, picked, result)
@@ -167,6 +168,22 @@ class _Seeds:
         self.touched.append(touched)
         if key:
             self.keys[node.id] = key
+
+
+def _edited_entries(root: str, entries: Sequence[testing.Entry], changes: Sequence[FileChange]) -> list[testing.Entry]:
+    """Test entries whose own text has changed."""
+    from pytrace.report import edited_tests
+
+    files = {entry.file for entry in entries}
+    found = []
+    for change in changes:
+        if change.path in files:
+            numbers = [line.number for line in change.added] + [first for first, _ in change.gaps]
+            if change.whole:
+                found += [entry for entry in entries if entry.file == change.path]
+            else:
+                found += edited_tests.of_lines(entries, change.path, _source(root, change.path), numbers)
+    return found
 
 
 def _source(root: str, path: str) -> list[str]:

@@ -86,7 +86,10 @@ def _op_entries(path: str, text: str) -> list[Entry]:
 def _options(body: str) -> dict[str, str]:
     options: dict[str, str] = {}
     for option in _OPTION.finditer(body):
-        options.setdefault(option[1], option[2] or option[3])
+        if (
+            option[2] or option[1] != "variant_test_name"
+        ):  # a variable says nothing: the name alone selects all variants
+            options.setdefault(option[1], option[2] or option[3])
     return options
 
 
