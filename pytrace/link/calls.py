@@ -411,9 +411,9 @@ class Resolver:
             self._to_symbols(symbols, "reference", call)
             return
         head = name.rpartition("::")[0]
-        if head in ("at", "torch") and (operators := self.operators.by_cpp_name.get(bare)):
+        if head in ("at", "torch") and (meant := self.operators.by_cpp_name.get(bare)):
             # an operator handed on: ``unary_op_impl_(self, at::abs_out)``; which overload, its receiver's use tells
-            self._to_operators([o.name for o in operators if "function" in o.variants], "reference", call)
+            self._to_operators([o.name for o in meant if "function" in o.variants], "reference", call)
             return
         owners = self.functions.class_names(name, self.symbol.scope, self.path)
         if owners:

@@ -9,6 +9,7 @@ from pytrace.extract.cpp_text import without_templates
 from pytrace.link.cpp_types import element, kind_of, method
 from pytrace.link.functions import FunctionTable, scopes
 from pytrace.link.overloads import KNOWN
+from pytrace.link.templates import parameter_names
 
 if TYPE_CHECKING:
     from pytrace.link.operators import OperatorTable
@@ -206,8 +207,15 @@ class Types:
         if name.startswith("::") and "::" not in plain and not symbols:
             return ""
         if symbols:
-            kinds = {self._resolve_alias(kind_of(s.returns), s.scope, s.file): None for s in symbols}
-            kinds.pop("", None)
+            kinds = {
+                self._resolve_alias(kind, s.scope, s.file): None
+                for s in symbols
+                if (kind := kind_of(s.returns)) and not (s.templates and kind in parameter_names(s.templates))
+            }
+            if not kinds and plain.startswith("at::") and plain[4:] in self.operators.by_cpp_name:
+                # a template on numbers beside an operator, at::exp(T) of aten/src/ATen/NumericUtils.h: host code that
+                # writes at:: means the operator
+                return self.operator_returns(plain[4:], False)
             # Overloads that return different values (padding_unwrap: a str or a list) say nothing; of different
             # classes the first is as good as another.
             return "" if len(kinds) > 1 and KNOWN.issuperset(kinds) else next(iter(kinds), "")

@@ -109,6 +109,8 @@ class FunctionTable:
         self.aliases: dict[str, dict[str, list[tuple[str, str]]]] = {}
         self.global_aliases: dict[str, list[tuple[str, str]]] = defaultdict(list)
         self.using_namespaces: dict[str, list[tuple[str, str]]] = {}
+        #: (header, scope, target): ``namespace at { using namespace c10; }`` of c10/macros/Macros.h
+        self.header_namespaces: list[tuple[str, str, str]] = []
         self.using_names: dict[str, dict[str, list[tuple[str, str]]]] = {}
         self.global_names: dict[str, list[tuple[str, str]]] = defaultdict(list)
         self.globals: dict[str, set[str]] = defaultdict(set)
@@ -178,12 +180,24 @@ class FunctionTable:
                 for enclosing in scopes(scope):
                     if enclosing:
                         yield f"{enclosing}::{target}{mark}{rest}"
-        for where, target in self.using_namespaces.get(file, ()):
-            if not where or scope == where or scope.startswith(where + "::"):
+        used = self.using_namespaces.get(file, [])
+        for where, target in used + self._seen_namespaces(name, scope, file):
+            if where and name.startswith(where + "::"):
+                yield target + name[len(where) :]
+            elif not where or scope == where or scope.startswith(where + "::"):
                 yield f"{target}::{name}"
                 for enclosing in scopes(where or scope):
                     if enclosing:
                         yield f"{enclosing}::{target}::{name}"
+
+    def _seen_namespaces(self, name: str, scope: str, file: str) -> list[tuple[str, str]]:
+        """(scope, target) of the using directives of included headers that matter to ``name`` in ``scope``."""
+        return [
+            (where, target)
+            for header, where, target in self.header_namespaces
+            if (name.startswith(where + "::") or f"{scope}::".startswith(where + "::"))
+            and self.includes.sees(file, header)
+        ]
 
     def names_of(self, first: str, file: str) -> list[tuple[str, str]]:
         """(scope, target) of the aliases and using declarations of a name that ``file`` can see."""
@@ -388,6 +402,8 @@ def _usings(table: FunctionTable, path: str, rows: Sequence[tuple[str, str, str,
     for what, name, target, scope, _line in rows:
         if what == "namespace":
             table.using_namespaces.setdefault(path, []).append((scope, target))
+            if header and scope:
+                table.header_namespaces.append((path, scope, target))
         else:
             names[name].append((scope, target))
             if header and scope and len(table.global_names[name]) < 8:

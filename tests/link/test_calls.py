@@ -358,3 +358,26 @@ def test_tensors_in_messages_are_printed() -> None:
 )
 def test_an_operator_handed_on(body: str, found: list[str]) -> None:
     assert calls(body, "template <typename F> void run(const Tensor& a, F f) { }") == found
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("g();", ["calls g"]),
+        ("at::g();", ["calls g"]),
+        ("at::native::g();", []),  # a qualified name is not looked for further out
+        ("h();", []),
+        ("at::h();", []),
+    ],
+)
+def test_using_directives_of_headers(body: str, found: list[str]) -> None:
+    header = "namespace c10 { void g() {} } namespace d { void h() {} } namespace at { using namespace c10; }"
+    more = {"c10/Names.h": header, "F.cpp": f"#include <c10/Names.h>\nnamespace at::native {{ void f() {{ {body} }} }}"}
+    assert edges(linked(more), source="f") == found
+    more["F.cpp"] = more["F.cpp"].partition("\n")[2]
+    assert edges(linked(more), source="f") == [], "the header is not included"
+
+
+def test_templates_on_numbers_beside_an_operator() -> None:
+    numbers = "namespace at { template <typename T> T neg(T x) { return -x; } }"
+    assert "calls_op aten::add.Tensor" in calls("auto y = at::neg(x); y + y;", Numbers_h=numbers)
