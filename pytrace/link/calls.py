@@ -17,6 +17,7 @@ construct          an object is made: its constructor, and its ``operator()``
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from pytrace.extract.cpp_text import split_top, template_arguments, without_templates
@@ -38,6 +39,9 @@ from pytrace.model import EdgeKind, Facts, NodeKind
 
 #: Namespaces below which there is nothing to find: SIMD values (aten/src/ATen/cpu/vec) compute in registers.
 LEAVES = ("at::vec",)
+#: Enumerators of vendors are spelt like functions (miopenLSTM); a function handed on makes or ends something.
+_MAKES = re.compile(r"[Cc]reate|[Dd]estroy")
+_ENDS = re.compile(r"[Dd]estroy|[Dd]elete|[Ff]ree")
 
 
 class Resolver:
@@ -60,6 +64,7 @@ class Resolver:
         self.functors = Functors(ctx.functions, self.types)
         self.instantiations = Instantiations(self.templates)
         self.virtual: list[tuple[str, Row]] = []
+        self._alias_functions: dict[tuple[str, str, str], list[list[Symbol]]] = {}
 
     def note_aliases(self, path: str, rows: Iterable[tuple[str, str, str, str, int]]) -> None:
         """``using Launcher = KernelLauncher<kernel_t>`` in a function: a use of the class template there."""
@@ -311,6 +316,7 @@ class Resolver:
             symbols = self.functions.methods(owner, name, path)
             if symbols:
                 self._to_symbols(self._choose(symbols, call), "call", call)
+                self._given_by_alias(kind, call)
                 return
             symbols = self.functions.overriders(owner, name, path)
             if symbols:
@@ -382,6 +388,28 @@ class Resolver:
                     self.functors.made(self.symbol, owner, call)
                 self._to_symbols([s for s in invoked if s.kind != "device"], "construct", call)
 
+    def _given_by_alias(self, name: str, call: CallRow) -> None:
+        """``using Pool = HandlePool<cublasHandle_t, createHandle, destroyHandle>``: its users run what it is given."""
+        key = (name, self.symbol.scope, self.path)
+        found = self._alias_functions.get(key)
+        if found is None:
+            given = [
+                part.lstrip("& ")
+                for _, target in self.functions.names_of(name.rpartition("::")[2], self.path)
+                if "<" in target
+                for part in split_top(template_arguments(target))
+            ]
+            found = self._alias_functions[key] = [
+                symbols
+                for part in given
+                # what ends an object runs where its life ends: nothing in the graph follows destructors
+                if not _ENDS.search(part)
+                and (symbols := self.functions.lookup(part, self.symbol.scope, self.path))
+                and not symbols[0].owner
+            ]
+        for symbols in found:
+            self._to_symbols(symbols, "reference", call)
+
     def _given_to_bases(self, owner: str, call: CallRow) -> None:
         """``class TensorDescriptor : Descriptor<…, &cudnnCreateTensorDescriptor, &cudnnDestroyTensorDescriptor>``.
 
@@ -410,20 +438,18 @@ class Resolver:
         if symbols:
             self._to_symbols(symbols, "reference", call)
             return
-        head = name.rpartition("::")[0]
-        if head in ("at", "torch") and (meant := self.operators.by_cpp_name.get(bare)):
-            # an operator handed on: ``unary_op_impl_(self, at::abs_out)``; which overload, its receiver's use tells
-            self._to_operators([o.name for o in meant if "function" in o.variants], "reference", call)
+        if named := self._named_operators(name):
+            # handed on: ``unary_op_impl_(self, at::abs_out)``; which overload, its receiver's use tells
+            self._to_operators(named, "reference", call)
             return
         owners = self.functions.class_names(name, self.symbol.scope, self.path)
         if owners:
             self._made(owners, call)
-        elif operators := self._named_operators(name):
-            self._to_operators(operators, "reference", call)
         elif (
             name.startswith(("cu", "hip", "miopen", "nccl"))
             and name[-1] != "_"
             and "::" not in name
+            and _MAKES.search(name)
             and vendor_of(name)
         ):
             # a vendor function handed on: as an argument, or as a template argument
