@@ -25,7 +25,7 @@ _BODY = re.compile(rb"\)\s*(?:(?:const|noexcept|override|final)\s*)*\{")
 #: Blocks that register operators: what they hold is read.
 _REGISTERS = re.compile(rb"\s*(?:static\s+)?TORCH_LIBRARY\w*\s*\($")
 #: What only the initialisers of ``torch._C`` hold: `pytrace init` tells the order in which they call one another.
-_INITIALISES = re.compile(rb"\bPyModule_Create\b|\bcast<py::module>")
+_INITIALISES = re.compile(rb"PyModule_Create\b")
 _PYTHON_HEADER = re.compile(rb"#[ \t]*include[ \t]*[<\"][\w/.]*(?:[Pp]ython|pybind|THP)[\w/.]*[>\"]")
 _NAMESPACE = re.compile(rb"namespace\s+([\w:]+)\s*\{")
 
@@ -60,11 +60,13 @@ def blank_unread(source: bytes) -> bytes:
     """``source`` with spaces where nothing is read."""
     tables = _tables(source) if len(source) > 20_000 else []
     bodies: list[tuple[int, int]] = []
+    simd: list[tuple[int, int]] = []
     if _holds_leaves_only(source) and not _speaks_python(source):
         bodies = _bodies(source)
     elif b"__device__" in source or b"__global__" in source:
         bodies = _device_bodies(source)
-    simd = cpp_simd.statements(source)
+    else:
+        simd = cpp_simd.statements(source)
     if not tables and not bodies and not simd:
         return source
     out = bytearray(source)
@@ -108,12 +110,13 @@ def _speaks_python(source: bytes) -> bool:
 def _bodies(source: bytes) -> list[tuple[int, int]]:
     """The bodies of all functions, without their braces."""
     spans = []
+    initialises = _INITIALISES.search(source) is not None
     found = _BODY.search(source)
     while found is not None:
         start, end = found.end(), -1
         if not _is_no_code(source, start) and not _registers(source, found.start()):
             end = _body_end(source, found.start(), start)
-            if end >= 0 and not _INITIALISES.search(source, start, end):
+            if end >= 0 and not (initialises and _INITIALISES.search(source, start, end)):
                 spans.append((start, end))
         found = _BODY.search(source, max(end, start))
     return spans

@@ -31,7 +31,7 @@ _EVENTS = {
 }
 #: Those that matter only where there are Tensors, and what a file that has any holds.
 _OPERATORS = ("binary", "assignment", "subscript", "unary")
-_TENSOR_WORDS = re.compile(r"Tensor|[Vv]ariable|at::")
+_TENSOR_WORDS = ("Tensor", "ariable", "at::")
 
 #: start, what, end, number (so that nodes are not compared), node, and for a call its ``Callee``. The node of a call
 #: is its list of arguments.
@@ -66,7 +66,7 @@ def find(root: Node, language: Language, text: str, tensors: bool) -> Found:
     query, names = _query(language)
     nodes: dict[str, list[Node]] = {name: [] for name in names}
     events: list[Event] = []
-    tensors = tensors or _TENSOR_WORDS.search(text) is not None
+    tensors = tensors or any(word in text for word in _TENSOR_WORDS)
     whats = [_EVENTS.get(name, -1) if tensors or name not in _OPERATORS else -2 for name in names]
     call = names.index("arguments")
     number = 0

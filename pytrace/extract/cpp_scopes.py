@@ -16,7 +16,6 @@ _NAMESPACE_WORDS = re.compile(r"\b(inline|namespace)\b|__attribute__\s*\(\(.*?\)
 _IDENT = re.compile(r"[A-Za-z_]\w*")
 _COLON = re.compile(r"(?<!:):(?!:)")
 _ACCESS = re.compile(r"\b(public|private|protected|virtual)\b")
-_ANGLES = re.compile(r"[<>]")
 _HIDDEN = "\0"  #: an anonymous namespace
 
 
@@ -112,12 +111,15 @@ def template_head(text: str, start: int) -> str:
     if text[end - 1 : end] != ">":
         return ""
     begin = max(0, start - 600)
-    depth = 0
-    for found in reversed(list(_ANGLES.finditer(text, begin, end))):
-        depth += 1 if found[0] == ">" else -1
+    closing = end - 1  # every ``>`` up to here was met
+    index = text.rfind("<", begin, closing)
+    depth = 1
+    while index >= 0:
+        depth += text.count(">", index, closing) - 1
         if depth == 0:
-            index = found.start()
             return squeeze(text[index + 1 : end - 1]) if text[begin:index].rstrip().endswith("template") else ""
+        closing = index
+        index = text.rfind("<", begin, closing)
     return ""
 
 

@@ -34,7 +34,7 @@ _QUALIFIER = re.compile(
 )
 _AVAILABILITY = re.compile(rb"\bAPI_AVAILABLE\((?:[^()]|\([^()]*\))*\)")
 _AVAILABLE = re.compile(rb"@available\(([^()]*)\)")
-_FOR_IN = re.compile(rb"(\bfor \([^();]*? )in ")
+_FOR_IN = re.compile(rb"(for \([^();]*? )in ")
 _BLOCK_TYPE = re.compile(rb"\(\^(?=\s*\w*\s*\))")
 _BLOCK = re.compile(rb"([ \t(,:={])\^([\w:<>*& \t]*)(\((?:[^()]|\([^()]*\))*\))?(\s*)(?=\{)", re.DOTALL)
 _LITERAL = re.compile(rb"@(?=[\"(\d-]|true\b|false\b|YES\b|NO\b|(?:try|catch|throw)\b)")

@@ -34,7 +34,7 @@ def extract_stubs(tree: Tree, source: bytes) -> Facts:
     ``stub_registrations``: (line, name, function expression, macro, slot, scope, guard); the slot is a value of
     ``STUB_SLOTS``, or the capability that ``REGISTER_ARCH_DISPATCH`` names.
     """
-    if not any(word in source for word in KEYWORDS):
+    if not (b"ispatch" in source or b"DISPATCH" in source) or not any(word in source for word in KEYWORDS):
         return {}
     sites: list[tuple[int, str, str, str, str, str]] = []
     registrations: list[tuple[int, str, str, str, str, str, str]] = []
