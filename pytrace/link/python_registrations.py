@@ -79,6 +79,26 @@ def link(ctx: Context) -> None:
     for event in primitives.events:
         if event.rule != "python-define":
             _add(ctx, event)
+    _higher_order(ctx)
+
+
+def _higher_order(ctx: Context) -> None:
+    """``calls_op`` edges from the classes of higher-order operators to these: calling the instance runs the operator.
+
+    torch/_ops.py: ``HigherOrderOperator``; the name is what the class gives to ``super().__init__``.
+    """
+    for path, (_, facts) in ctx.files.items():
+        for code in facts.get("py_program", ()):
+            if code[0] != "class" or not code[6] or not any(base[-1] == "HigherOrderOperator" for base in code[5]):
+                continue
+            op = ctx.graph.find(NodeKind.OP, f"higher_order::{code[6]}")
+            owner = f"{module_name(path)}.{code[2]}"
+            names = (f"{owner}.__call__", owner)
+            sources = (node for name in names if (node := ctx.graph.find(NodeKind.PYTHON, name)) is not None)
+            source = next(sources, None)
+            if op is not None and source is not None:
+                line = code[1]
+                ctx.graph.edge(source, op, EdgeKind.CALLS_OP, rule="python-op", file=path, line=line, owner=path)
 
 
 def _roots(ctx: Context) -> list[str]:

@@ -14,6 +14,7 @@ from pytrace.extract.python_registrations import extract
 from pytrace.link import python_registrations
 from pytrace.link.context import Context
 from pytrace.link.operators import OperatorTable, add_node
+from pytrace.model import EdgeKind, NodeKind
 
 PARSER = Parser(Language(tree_sitter_python.language()))
 SCHEMAS = (
@@ -357,3 +358,24 @@ def test_broken_syntax_loses_only_its_statement() -> None:
     found = program(text)
     assert [row[0] for row in found["diagnostics"]] == [3]
     assert [row[2] for row in of(text)] == ["CPU"]
+
+
+def test_calling_a_higher_order_operator_runs_it() -> None:
+    text = """\
+from torch._ops import HigherOrderOperator
+class CondOp(HigherOrderOperator):
+    def __init__(self):
+        super().__init__("cond")
+    def __call__(self, pred):
+        return super().__call__(pred)
+cond_op = CondOp()
+@cond_op.py_impl(DispatchKey.CPU)
+def dense(x): return x
+"""
+    ctx = Context({"torch/a.py": ("python", program(text))})
+    ctx.operators = OperatorTable()
+    caller = ctx.graph.shared(NodeKind.PYTHON, "torch.a.CondOp.__call__", "torch/a.py", 5)
+    python_registrations.link(ctx)
+    (edge,) = [e for e in ctx.graph.edges if e[2] == EdgeKind.CALLS_OP]
+    names = {row[0]: row[2] for row in ctx.graph.nodes}
+    assert (edge[0], names[edge[1]], edge[4:7]) == (caller, "higher_order::cond", ("python-op", "torch/a.py", 2))
