@@ -63,7 +63,7 @@ def is_plumbing(op: Node) -> bool:
     if op.kind != NodeKind.OP:
         return False
     schema = str(op.attrs.get("schema", ""))
-    if not schema:
+    if "->" not in schema:  # none is known: a higher-order operator
         return False
     return bool(_MEMORY_ARGUMENT.search(schema) or _ALIAS_RETURN.search(schema) or not _TENSOR_RETURN.search(schema))
 
