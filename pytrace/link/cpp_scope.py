@@ -142,7 +142,23 @@ class Types:
             for owner in self.functions.class_names(kind, scope, file):
                 for symbol in self.functions.methods(owner, name, file):
                     return self._resolve_alias(kind_of(symbol.returns), symbol.scope, file)
+            if self._is_parameter(kind, scope):
+                return self._agreed(name)
         return ""
+
+    def _is_parameter(self, kind: str, scope: str) -> bool:
+        """Whether ``kind`` is a template parameter of the class around ``scope``."""
+        found = self.functions.classes.get(scope, ())
+        return any(kind in parameter_names(info.templates) for info in found if info.templates)
+
+    def _agreed(self, name: str) -> str:
+        """What every method of this name in the tree returns, when they agree: so does that of a template parameter."""
+        key = f"->{name}"
+        found = self._returns.get(key)
+        if found is None:
+            kinds = {kind_of(s.returns) for s in self.functions.by_bare.get(name, ()) if s.owner}
+            found = self._returns[key] = kinds.pop() if len(kinds) == 1 and KNOWN.issuperset(kinds) else ""
+        return found
 
     def operator_returns(self, name: str, as_method: bool) -> str:
         """What the operators of a C++ name return, when they agree; "" otherwise."""

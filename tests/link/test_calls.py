@@ -371,3 +371,14 @@ def test_tensors_in_messages_are_printed() -> None:
 )
 def test_an_operator_handed_on(body: str, found: list[str]) -> None:
     assert calls(body, "template <typename F> void run(const Tensor& a, F f) { }") == found
+
+
+def test_methods_of_a_template_parameter_return_what_all_of_their_name_return() -> None:
+    classes = "struct One { Tensor up(const Tensor& x) { return x; } int down() { return 1; } };\n"
+    classes += "struct Two { Tensor up(const Tensor& x) { return x; } Tensor down() { return x; } };\n"
+    for method, found in (("up(x)", ["calls_op aten::neg"]), ("down()", [])):
+        body = f"auto y = p.{method}; y.neg();"
+        source = f"{classes}template <typename P> struct S {{ void f(const P& p, Tensor x) {{ {body} }} }};"
+        graph = linked({"F.cpp": f"namespace at::native {{\n{source}\n}}\n"})
+        certain = [edge for edge in edges(graph, "calls_op", source="f") if " x" not in edge]
+        assert certain == found, method
