@@ -27,8 +27,10 @@ KEPT = re.compile(
     r"|TORCH_(?:CHECK|WARN|INTERNAL_ASSERT|FN|SELECTIVE)\w*$"  # say nothing about kernels
     r"|C10_\w+$|GPU_LAMBDA$|VMAP_SUPPORT2?$"
 )
-#: Macros that check and report: what they call is the reporting.
+#: Macros that check and report: what they call is the reporting, but for methods of what they are given.
 REPORTING = re.compile(r"CHECK|ASSERT|ENFORCE|WARN|LOG|DEBUG|DUMP|THROW|_ERROR|EXPECT_|RECORD_FUNCTION|UNLIKELY|LIKELY")
+#: ``x.f(…).g(…)``
+_CHAIN = re.compile(r"\b(\w+)\)?\s*\.\s*\w+\([^()]*\)\s*\.\s*\w+\s*[(<]")
 #: Names that macros have; a function of such a name may be a macro call with a body.
 _HEAD = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]+$")
 _PLAIN_IF = re.compile(r"#if (\w+)(?:\(\))?$")
@@ -55,6 +57,7 @@ class MacroTable:
                 self.by_name.setdefault(define.name, []).append((path, define))
         self.includes = Includes(sources)
         self._dead: dict[str, bool] = {}
+        self._asks: dict[str, bool] = {}
         self._constants = _constants(ctx)
 
     def is_dead(self, guard: str) -> bool:
@@ -91,6 +94,15 @@ class MacroTable:
             if define.body is not None and self.includes.sees(path, other):
                 return define
         return None
+
+    def reports(self, name: str) -> bool:
+        """Whether a macro only checks and reports, and asks nothing of its arguments (``std.min().ge(0)`` does)."""
+        if not REPORTING.search(name):
+            return False
+        asks = self._asks.get(name)
+        if asks is None:
+            asks = self._asks[name] = any(_asks(define) for _, define in self.by_name.get(name, ()))
+        return not asks
 
     def expand(self, path: str, text: str, line: int = 0, keep: re.Pattern[str] = KEPT) -> str:
         """``text`` as the preprocessor leaves it here, macros of ``keep`` unexpanded; "" when it cannot be."""
@@ -183,7 +195,7 @@ def expand_bodies(table: MacroTable, path: str, facts: Facts) -> list[tuple[Any,
     environments = facts["environments"]
     for row in facts.get("calls", ()):
         name = row[2]
-        if not row[8] or name not in table.by_name or KEPT.match(name) or REPORTING.search(name):
+        if not row[8] or name not in table.by_name or KEPT.match(name) or table.reports(name):
             continue
         define = table.lookup(path, name, row[3])
         if define is None or define.params is None or not _calls_something(define.body or ""):
@@ -202,6 +214,12 @@ def expand_bodies(table: MacroTable, path: str, facts: Facts) -> list[tuple[Any,
             guard = " && ".join(g for g in (row[4], call.guard) if g)
             found.append((row[0], call.kind, call.name, row[3], guard, *call[5:8], ""))
     return found
+
+
+def _asks(define: macros.Define) -> bool:
+    """Whether the body calls a method of a parameter on what another method gave: more than ``x.is_cuda()``."""
+    found = _CHAIN.findall(define.body or "")
+    return any(name in (define.params or ()) for name in found)
 
 
 def _calls_something(body: str) -> bool:

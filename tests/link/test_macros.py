@@ -165,6 +165,7 @@ def test_heads_of_functions(define: str, head: str, row: tuple[str, str]) -> Non
         ("RUN(x) k<<<1, x>>>()", "RUN(1);", ["launches k"]),
         ("RUN(x) x", "RUN(1);", []),
         ("MY_CHECK(x) g(x)", "MY_CHECK(1);", []),  # what a check calls is its reporting
+        ("MY_CHECK(x) TORCH_CHECK(x.neg().sum(), 1)", "MY_CHECK(t);", ["calls_op aten::neg", "calls_op aten::sum"]),
     ],
 )
 def test_calls_of_a_macro_in_a_body(macro: str, call: str, found: list[str]) -> None:
