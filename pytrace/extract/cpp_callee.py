@@ -7,6 +7,7 @@ alone.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 from pytrace.extract.cpp_text import Kept, squeeze, template_arguments, without_comments, without_templates, words
@@ -67,15 +68,11 @@ class Callee(NamedTuple):
 #: Callees longer than this are chains of calls.
 _LONG = 2000
 _QUIET = Callee(QUIET)
-_known: Kept[Callee] = Kept()
-
-
-def callee_of(text: str) -> Callee:
-    """How ``text``, as written, is to be read as a callee."""
-    return _known.get(text) or _known.keep(text, _read(text) if text else _QUIET)
 
 
 def _read(text: str) -> Callee:
+    if not text:
+        return _QUIET
     simple = _SIMPLE_METHOD.match(text)
     if simple is not None:
         name = simple[2]
@@ -120,3 +117,7 @@ def _read(text: str) -> Callee:
         if given:
             return Callee(PLAIN, name, "", UNKNOWN, without_templates(head).removeprefix("::"), given)
     return Callee(PLAIN, name, templates)
+
+
+#: How a text, as written, is to be read as a callee.
+callee_of: Callable[[str], Callee] = Kept(_read).__getitem__

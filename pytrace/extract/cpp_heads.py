@@ -111,9 +111,6 @@ def returns_of(before: str, trailing: str) -> str:
     return _SPECIFIERS.sub("", words).strip()
 
 
-_known: Kept[Parameter] = Kept()
-
-
 def parameter_rows(text: str) -> list[Parameter]:
     """(type, name, default) of each parameter in a parameter list's text; names may be missing.
 
@@ -126,7 +123,7 @@ def parameter_rows(text: str) -> list[Parameter]:
     for part in split_top(without_comments(text)):
         if not part or part == "void":
             continue
-        rows.append(_known.get(part) or _known.keep(part, _parameter(part)))
+        rows.append(_parameters[part])
     return rows
 
 
@@ -153,3 +150,6 @@ def _parameter(part: str) -> Parameter:
         inner = _POINTER_NAME.search(part)
         return part, inner[1] if inner else "", default
     return part, "", default
+
+
+_parameters = Kept(_parameter)

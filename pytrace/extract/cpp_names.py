@@ -6,7 +6,7 @@ The same few texts come again and again, so that what was found out is kept per 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from pytrace.extract import cpp_simd
@@ -45,14 +45,6 @@ class Written(NamedTuple):
     elaborated: bool  #: ``struct x``, ``enum x``
 
 
-_types: Kept[Written] = Kept()
-
-
-def written_type(text: str) -> Written:
-    """What the type ``text`` says."""
-    return _types.get(text) or _types.keep(text, _written(text))
-
-
 def _written(text: str) -> Written:
     text = squeeze(text)
     plain = without_templates(text)
@@ -61,6 +53,10 @@ def _written(text: str) -> Written:
     elaborated = text.startswith(("struct ", "class ", "enum ", "union "))
     is_auto = text == "auto" or "auto" in text.split()
     return Written(text, plain, template_arguments(text), is_auto, is_class, elaborated)
+
+
+#: What a type, as written, says.
+written_type: Callable[[str], Written] = Kept(_written).__getitem__
 
 
 class Reference(NamedTuple):
@@ -72,17 +68,15 @@ class Reference(NamedTuple):
 
 
 NO_REFERENCE = Reference("", "", "")
-_references: Kept[Reference] = Kept()
-
-
-def reference_of(part: str) -> Reference:
-    """The name that the argument ``part`` consists of; ``plain`` is "" when that can be no function."""
-    return _references.get(part) or _references.keep(part, _reference(part))
 
 
 def _reference(part: str) -> Reference:
     found = REFERENCE.match(part)
     return named(found[1]) if found else NO_REFERENCE
+
+
+#: The name that an argument consists of; ``plain`` is "" when that can be no function.
+reference_of: Callable[[str], Reference] = Kept(_reference).__getitem__
 
 
 def named(name: str) -> Reference:
@@ -102,22 +96,6 @@ class Arguments(NamedTuple):
     closed: tuple[str, ...] | None  #: the forms, when none of them has a hole
 
 
-_lists: Kept[Arguments] = Kept()
-_reference_lists: Kept[tuple[Reference, ...]] = Kept()
-_arguments: Kept[tuple[Form, Reference | None]] = Kept()
-
-
-def arguments_of(text: str) -> Arguments:
-    """What an argument list holds."""
-    return _lists.get(text) or _lists.keep(text, arguments_in(parts_of(text)))
-
-
-def references_of(text: str) -> tuple[Reference, ...]:
-    """The names in an argument list that may be functions handed on."""
-    found = _reference_lists.get(text)
-    return _reference_lists.keep(text, arguments_in(parts_of(text)).references) if found is None else found
-
-
 def parts_of(text: str) -> list[str]:
     """The arguments in an argument list."""
     return [] if text.isspace() else split_top(without_comments(text))
@@ -125,7 +103,7 @@ def parts_of(text: str) -> list[str]:
 
 def arguments_in(parts: Sequence[str]) -> Arguments:
     """The same as ``arguments_of`` for a list that was taken apart already."""
-    found = [_arguments.get(part) or _arguments.keep(part, _argument(part)) for part in parts]
+    found = [_arguments[part] for part in parts]
     forms = tuple([form for form, _ in found])
     closed = [form for form in forms if form.__class__ is str]
     references = tuple([reference for _, reference in found if reference is not None])
@@ -145,6 +123,16 @@ def _argument(part: str) -> tuple[Form, Reference | None]:
     return form, None
 
 
+_arguments = Kept(_argument)
+#: What an argument list holds.
+arguments_of: Callable[[str], Arguments] = Kept(lambda text: arguments_in(parts_of(text))).__getitem__
+
+
+def references_of(text: str) -> tuple[Reference, ...]:
+    """The names in an argument list that may be functions handed on."""
+    return arguments_of(text).references
+
+
 #: What may stand between a type and the name that is declared.
 POINTERS = re.compile(r"(?:[&*\s]|const\b|__restrict__|__restrict\b|RESTRICT\b)*")
 
@@ -156,14 +144,6 @@ class Declared(NamedTuple):
     names: tuple[tuple[str, str, str], ...]  #: name, what stands behind it, its value behind ``=``
     elements: str = ""  #: the names of a structured binding
     value: str = ""  #: and what is taken apart
-
-
-_declared: Kept[Declared] = Kept()
-
-
-def declared_in(text: str) -> Declared:
-    """What a declaration says behind its type."""
-    return _declared.get(text) or _declared.keep(text, _declares(text))
 
 
 def _declares(text: str) -> Declared:
@@ -184,6 +164,10 @@ def _declares(text: str) -> Declared:
             tail = tail[tail.find("]") + 1 :].lstrip()
         names.append((found[0], tail, tail[1:].strip() if tail.startswith("=") else ""))
     return Declared(rest[:at], tuple(names))
+
+
+#: What a declaration says behind its type.
+declared_in: Callable[[str], Declared] = Kept(_declares).__getitem__
 
 
 def may_be_tensor(kind: str) -> bool:

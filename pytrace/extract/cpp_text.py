@@ -6,6 +6,7 @@ They work on text decoded as Latin-1, so that an index into the text is an offse
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TypeVar
 
 _BRACKET = re.compile(r"""[()\[\]{},]|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)+'""")
@@ -19,10 +20,21 @@ _T = TypeVar("_T")
 
 
 class Kept(dict[str, _T]):
-    """What was found out about texts and depends on nothing else, kept per process, in bounded memory."""
+    """What was found out about texts and depends on nothing else, kept per process, in bounded memory.
+
+    ``kept[text]`` finds it out by ``make`` when it is not known; ``Kept(make).__getitem__`` is a function that asks
+    without the cost of one written in Python.
+    """
 
     _MOST = 100_000
     _LONGEST = 200
+
+    def __init__(self, make: Callable[[str], _T]) -> None:
+        super().__init__()
+        self.make = make
+
+    def __missing__(self, text: str) -> _T:
+        return self.keep(text, self.make(text))
 
     def keep(self, text: str, found: _T) -> _T:
         """Keep what was found for ``text``, and return it."""

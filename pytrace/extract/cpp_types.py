@@ -23,7 +23,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Union
 
-from pytrace.extract.cpp_text import Kept, angle_close, close_of, split_top, without_templates
+from pytrace.extract.cpp_text import angle_close, close_of, split_top, without_templates
 
 UNKNOWN = "?"
 
@@ -102,8 +102,9 @@ Form = Union[str, "tuple[Any, ...]"]
 
 #: How deep an expression is looked into: what stands deeper is unknown.
 _DEEPEST = 8
+_MOST, _LONGEST = 100_000, 200  #: of what is kept
 _CUT = 99  #: height of a form that has a part which was not looked into
-_forms: Kept[tuple[Form, int]] = Kept()
+_forms: dict[str, tuple[Form, int]] = {}
 
 
 def type_of(text: str, env: Mapping[str, str]) -> str:
@@ -151,7 +152,11 @@ def _form(text: str, depth: int, postfix: bool = False) -> tuple[Form, int]:
     if depth > _DEEPEST:
         return UNKNOWN, _CUT
     found = _read(text, depth, postfix)
-    return _forms.keep(text, found) if found[1] < _CUT else found
+    if found[1] < _CUT and len(text) <= _LONGEST:
+        if len(_forms) >= _MOST:
+            _forms.clear()
+        _forms[text] = found
+    return found
 
 
 def _inside(before: str, text: str, depth: int, behind: str = "", postfix: bool = False) -> tuple[Form, int]:
