@@ -26,7 +26,7 @@ from pytrace.link import formula_calls
 from pytrace.link.context import Context
 from pytrace.link.cpp_scope import Types
 from pytrace.link.cpp_types import TENSOR_METHODS, kind_of
-from pytrace.link.functions import FunctionTable, Symbol
+from pytrace.link.functions import HEADERS, FunctionTable, Symbol
 from pytrace.link.functors import Functors, Use
 from pytrace.link.functors import add as add_functors
 from pytrace.link.instantiations import Instantiations
@@ -200,10 +200,10 @@ class Resolver:
             self._tensor_method(bare, call)
             return
         symbols = self.functions.lookup(name, scope, path)
-        if symbols and not (head in ("at", "torch") and self._operator(bare, call)):
-            self._to_symbols(self._choose(symbols, call), "call", call)
-            return
         if symbols:
+            public = head in ("at", "torch") or (not head and self._declares_operator(bare, symbols))
+            if not (public and self._operator(bare, call)):
+                self._to_symbols(self._choose(symbols, call), "call", call)
             return
         if bare in self.stubs:
             self._stub(bare, call)
@@ -246,6 +246,19 @@ class Resolver:
         if chosen:
             self._to_operators(chosen, "operator-call", call)
         return bool(chosen)
+
+    def _declares_operator(self, bare: str, symbols: Sequence[Symbol]) -> bool:
+        """Whether the file sees the operator ``at::bare``, and not the kernels of this name that other files define.
+
+        ATen/ops/NAME.h declares the one, ATen/ops/NAME_native.h the others (torchgen/gen.py: per-operator headers).
+        """
+        if bare not in self.operators.by_cpp_name or any(s.file == self.path or s.owner for s in symbols):
+            return False
+        if any(s.file.endswith(HEADERS) for s in symbols):
+            return False
+        stem = bare.removesuffix("_symint").removesuffix("_outf").removesuffix("_out")
+        written = self.functions.includes.written(self.path)
+        return f"ATen/ops/{stem}.h" in written and f"ATen/ops/{stem}_native.h" not in written
 
     def _direct(self, bare: str, key: str, call: CallRow) -> bool:
         done = False

@@ -26,6 +26,10 @@ class Includes:
         self._direct: dict[str, list[str]] = {}
         self._closures: dict[str, int] = {}
 
+    def written(self, path: str) -> Sequence[str]:
+        """What ``path`` includes, as written: generated headers, which are not in the tree, too."""
+        return self._includes.get(path, ())
+
     def direct(self, path: str) -> list[str]:
         """The files of the tree that ``path`` includes itself."""
         found = self._direct.get(path)

@@ -209,6 +209,20 @@ def test_a_definition_hides_the_operator_of_its_name() -> None:
     assert calls("at::add(x, x);", "void add(const Tensor& a, const Tensor& b) {}") == ["calls_op aten::add.Tensor"]
 
 
+@pytest.mark.parametrize(
+    ("includes", "found"),
+    [
+        ("#include <ATen/ops/neg.h>", "calls_op aten::neg"),  # only the operator is declared
+        ("#include <ATen/ops/neg.h>\n#include <ATen/ops/neg_native.h>", "calls neg"),
+        ("", "calls neg"),  # not known what is declared: what is defined is meant
+    ],
+)
+def test_a_kernel_of_another_file_is_seen_where_it_is_declared(includes: str, found: str) -> None:
+    kernel = "namespace at::native { Tensor neg(const Tensor& a) {} }"
+    user = f"{includes}\nnamespace at::native {{ void f(const Tensor& x) {{ neg(x); }} }}\n"
+    assert edges(linked({"K.cpp": kernel, "F.cpp": user}), source="f") == [found]
+
+
 def test_an_operator_of_an_unknown_receiver_is_likely_though_a_kernel_has_its_name() -> None:
     # a function that is no method cannot be meant by `foo.neg()`
     assert calls("foo.neg();", "Tensor neg(const Tensor& self) {}") == ["calls_op aten::neg x2"]
