@@ -28,6 +28,9 @@ _WORDINGS = tuple(
 )
 
 
+_ARGUMENTS = re.compile(
+    r"(?:^|[\s:])([A-Za-z_][\w.]*)\(\)(?:: argument| received an invalid| missing \d+ required| takes \d+| got )"
+)
 #: "Function 'PowBackward0' returned nan values" (torch/csrc/autograd/anomaly_mode.cpp), ``grad_fn=<MulBackward0>``
 _NODE = re.compile(r"\b[A-Z]\w*Backward\d*\b")
 
@@ -53,6 +56,16 @@ def read(text: str) -> Message | None:
         if match:
             return Message(match["op"], match["key"])
     return None
+
+
+def python_function(text: str) -> str:
+    """The function whose arguments a message of torch/csrc/utils/python_arg_parser.cpp is about; "" for another text.
+
+    >>> python_function("conv2d() received an invalid combination of arguments - got (Tensor)")
+    'conv2d'
+    """
+    found = _ARGUMENTS.search(text)
+    return found[1] if found else ""
 
 
 def autograd_node(text: str) -> str:

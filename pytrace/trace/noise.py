@@ -65,6 +65,8 @@ def is_plumbing(op: Node) -> bool:
     schema = str(op.attrs.get("schema", ""))
     if "->" not in schema:  # none is known: a higher-order operator
         return False
+    if op.attrs.get("view"):
+        return True  # in place as well: ``detach_``, ``set_``
     return bool(_MEMORY_ARGUMENT.search(schema) or _ALIAS_RETURN.search(schema) or not _TENSOR_RETURN.search(schema))
 
 

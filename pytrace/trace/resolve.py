@@ -7,6 +7,7 @@ empty list means that the index holds no such name (``search.nearest`` then find
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from pytrace.model import EdgeKind, Node, NodeKind
@@ -47,6 +48,9 @@ def operators(store: Store, text: str) -> Found:
         ops = operators(store, message.op).nodes
         exact = [n for n in ops if n.name.partition(".")[0] == message.op or n.name == message.op]
         return Found(exact or ops, messages.verdict(store, message, exact or ops)) if ops else Found([])
+    function = messages.python_function(text)
+    if function:
+        return operators(store, function)
     node = messages.autograd_node(text)
     if node:
         return operators(store, node)
@@ -64,12 +68,15 @@ def operators(store: Store, text: str) -> Found:
         edges = store.edges_to([f.id for f in formulas], EdgeKind.DERIVATIVE)
         ops = sorted(store.nodes(e.src for e in edges).values(), key=_order)
         return Found(ops, f"{text} is the autograd node of {_names(ops)}")
-    return _behind_function(store, text) if "::" in text else Found([])
+    return _behind_function(store, text) if re.search(r"::|^TORCH_", text) else Found([])
 
 
 def _behind_function(store: Store, text: str) -> Found:
     """The operators whose dispatch table names a C++ function, given by its qualified name."""
-    functions = store.named(spelling.cpp_name(text), NodeKind.FUNCTION)
+    name = spelling.cpp_name(text)
+    functions = store.named(name, NodeKind.FUNCTION)
+    if name.startswith("structured_"):
+        functions = cpp_nodes(store, text, NodeKind.FUNCTION).nodes
     edges = store.edges_to([f.id for f in functions], EdgeKind.DISPATCHES) if functions else []
     ops = sorted(store.nodes(e.src for e in edges).values(), key=_order)
     return Found(ops, f"{text} is a kernel function of {_names(ops)}" if ops else "")
@@ -204,6 +211,10 @@ def cpp_nodes(store: Store, text: str, *kinds: str) -> Found:
         # The headers of vendors give an entry point its old name by a #define (cublas_v2.h); programs export the new.
         found = store.bare(f"{last}_v2", NodeKind.LIBRARY)
         how = f"{name} is exported as {found[0].name}" if found else ""
+    if not found and NodeKind.FUNCTION in kinds:
+        # The YAML and the headers of a build call a structured kernel by the name that its struct is made from.
+        found = [n for n in store.bare("impl", NodeKind.FUNCTION) if n.name.endswith(f"::structured_{last}::impl")]
+        how = f"{name} is a structured kernel" if found else ""
     if not found and "::" in name:
         # A profiler's name keeps namespaces that another version had: what has the same last part, said as such.
         found = store.bare(last, *kinds)

@@ -11,6 +11,10 @@ import re
 
 #: Spellings of an anonymous namespace: demanglers', nsys', the mangled form of old nvcc (with the file inside).
 _ANONYMOUS = re.compile(r"\(anonymous namespace\)::|<unnamed>::|\{anonymous\}::|_GLOBAL__N__\w+::|_INTERNAL_\w+?::")
+#: The heads of structured kernels (aten/src/ATen/native/README.md), as the source and our own trees spell them.
+_STRUCTURED = re.compile(r"TORCH_(IMPL|META|PRECOMPUTE_META)_FUNC2?\s*\(\s*(\w+)\s*(?:,\s*(\w+)\s*)?\)")
+#: An operator's schema, as the YAML and PyTorch's messages print it.
+_SCHEMA = re.compile(r"((?:\w+::)?\w+(?:\.\w+)?)\(.*\)\s*->.*", re.DOTALL)
 _QUOTES = "`'\" \t\r\n"
 #: Short names that PyTorch code gives to its modules, by custom (`import torch.nn.functional as F`).
 _PYTHON_ALIASES = {
@@ -41,6 +45,10 @@ def cpp_name(text: str) -> str:
     'at::native::vectorized_elementwise_kernel'
     """
     text = clean(text)
+    structured = _STRUCTURED.fullmatch(text)
+    if structured:
+        names = "_".join(filter(None, structured.group(2, 3)))
+        return f"structured_{names}::{'impl' if structured[1] == 'IMPL' else 'meta'}"
     if text.startswith(("_ZN", "__Z")) or re.match(r"_Z\d", text):
         return _demangle_path(text)
     text = _ANONYMOUS.sub("", text)
@@ -122,6 +130,8 @@ def op_names(text: str) -> list[tuple[str, str | None, str | None]]:
     ``at::add``, ``at::_ops::add_Tensor::call``, ``at::Tensor::add_``.
     """
     text = clean(text)
+    schema = _SCHEMA.fullmatch(text)
+    text = schema[1] if schema else text
     found: list[tuple[str, str | None, str | None]] = []
     if text.startswith("torch.ops."):
         parts = text.split(".")[2:]

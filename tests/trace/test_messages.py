@@ -77,6 +77,20 @@ def test_autograd_nodes(text: str, node: str) -> None:
     assert messages.autograd_node(text) == node
 
 
+@pytest.mark.parametrize(
+    ("text", "function"),
+    [
+        ("conv2d() received an invalid combination of arguments - got (Tensor), but expected one of:", "conv2d"),
+        ("TypeError: linear(): argument 'input' (position 1) must be Tensor, not list", "linear"),
+        ('cumsum() missing 1 required positional arguments: "dim"', "cumsum"),
+        ("cumsum()", ""),
+        ("at::native::foo() calls bar", ""),
+    ],
+)
+def test_functions_with_wrong_arguments(text: str, function: str) -> None:
+    assert messages.python_function(text) == function
+
+
 def test_a_node_in_a_message(mini: Store) -> None:
     found = resolve.operators(mini, "Function 'CumsumBackward0' returned nan values in its 0th output.")
     assert [n.name for n in found.nodes] == ["aten::cumsum"]
