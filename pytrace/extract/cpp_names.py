@@ -23,6 +23,8 @@ from pytrace.extract.cpp_text import (
 from pytrace.extract.cpp_types import UNKNOWN, Form, form_of
 
 REFERENCE = re.compile(r"&?\s*((?:::)?[A-Za-z_]\w*(?:<[^;{}()]*>)?(?:::[A-Za-z_]\w*(?:<[^;{}()]*>)?)*)$")
+#: The way to choose an overload that is handed on: ``static_cast<OutFunc>(at::logical_and_out)``.
+_CAST = re.compile(r"static_cast<[^()]*>\(\s*&?\s*([A-Za-z_]\w*(?:::[A-Za-z_]\w*)+)\s*\)$")
 _IDENT = re.compile(r"[A-Za-z_]\w*")
 CONSTANT_NAME = re.compile(r"(?:k[A-Z]\w*|[A-Z][A-Z0-9_]*)$")
 
@@ -71,7 +73,7 @@ NO_REFERENCE = Reference("", "", "")
 
 
 def _reference(part: str) -> Reference:
-    found = REFERENCE.match(part)
+    found = REFERENCE.match(part) or _CAST.match(part)
     return named(found[1]) if found else NO_REFERENCE
 
 
@@ -120,6 +122,10 @@ def _argument(part: str) -> tuple[Form, Reference | None]:
             kind = form if isinstance(form, str) else form[2] if form[0] == "V" else ""
             if kind[:1] in (UNKNOWN, "V") or part[:1] == "&":
                 return form, reference
+    elif last == ")" and part.startswith("static_cast<"):
+        reference = reference_of(part)
+        if reference.plain:
+            return form, reference
     return form, None
 
 

@@ -378,6 +378,8 @@ def test_tensors_in_messages_are_printed() -> None:
         ("run(x, at::neg);", ["calls run", "calls_op aten::neg"]),
         ("run(x, &at::neg);", ["calls run", "calls_op aten::neg"]),
         ("run(x, at::mm_out);", ["calls run", "calls_op aten::mm.out"]),
+        ("run(x, static_cast<Out>(at::mm_out));", ["calls run", "calls_op aten::mm.out"]),
+        ("run(x, static_cast<int>(at::kNumber));", ["calls run"]),
         # which overload is meant, only the use of the argument tells
         ("run(x, at::add);", ["calls run", "calls_op aten::add.Scalar x2", "calls_op aten::add.Tensor x2"]),
         ("run(x, at::no_operator);", ["calls run"]),
