@@ -12,6 +12,7 @@ from typing import Any
 
 from pytrace.model import EdgeKind, Node, NodeKind
 from pytrace.store import Store
+from pytrace.trace import lookup
 from pytrace.trace.answers import Backward, BackwardAnswer, Formula, FormulaVar, Part, Ref, Step, Via
 from pytrace.trace.noise import is_plumbing
 from pytrace.trace.region import Region
@@ -214,7 +215,10 @@ def composite_parts(walker: Walker, ops: list[Node], known: dict[int, list[Table
                 level.append((node, way))
         if not level or len(seen) > _MAX_PARTS:
             break
-    return sorted(parts.values(), key=lambda part: not part.op.rpartition("::")[2].startswith("_"))
+    # What few call is this operator's own part, and told before what everything is made of (add, cat).
+    callers = lookup.callers(store, list(parts), EdgeKind.CALLS_OP)
+    order = sorted(parts, key=lambda i: (not parts[i].op.rpartition("::")[2].startswith("_"), callers.get(i, 0)))
+    return [parts[i] for i in order]
 
 
 def _double(walker: Walker, formulas: list[Node]) -> list[Part]:

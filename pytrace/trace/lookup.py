@@ -50,6 +50,14 @@ def has_namespace(store: Store, namespace: str) -> bool:
     return store.db.execute(sql, (low, high)).fetchone() is not None
 
 
+def callers(store: Store, ids: Iterable[int], kind: str) -> dict[int, int]:
+    """From how many nodes edges of a kind arrive at each of ``ids``; without those that none arrives at."""
+    todo = list(ids)[:500]
+    where = f"WHERE dst IN ({','.join('?' * len(todo))}) AND kind = ?"
+    sql = f"SELECT dst, count(DISTINCT src) FROM edge {where} GROUP BY dst"
+    return dict(store.db.execute(sql, (*todo, kind)).fetchall())
+
+
 def count_to(store: Store, ids: Iterable[int], kind: str) -> int:
     """How many edges of a kind arrive at ``ids``."""
     todo = list(ids)[:500]

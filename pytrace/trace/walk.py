@@ -55,6 +55,10 @@ def dtypes(function: Node, edges: Iterable[Edge], labels: Mapping[int, Node]) ->
     ]
 
 
+#: What a way is drawn for: work on a device.
+_TOLD_FIRST = frozenset((NodeKind.CUDA_KERNEL, NodeKind.STUB, NodeKind.LIBRARY))
+
+
 class Place(NamedTuple):
     """A step of a tree that still has to be filled: its node, and the devices that its path may run on."""
 
@@ -194,8 +198,9 @@ class Walker:
 
     def _breadth_first(self, group: list[Place], useful: set[int], limit: int) -> None:
         queue = deque(group)
-        while queue:
-            place = queue.popleft()
+        later: deque[Place] = deque()
+        while queue or later:
+            place = (queue or later).popleft()
             more = any(e.dst in useful for e in self.region.out.get(place.node.id, ()))
             if self._was_opened(place):
                 place.step.state = "seen" if more else ""
@@ -203,7 +208,19 @@ class Walker:
                 place.step.state = "cut" if more else ""
             else:
                 self._opening(place)
-                queue.extend(self._fill(place, useful))
+                for child in self._fill(place, useful):
+                    (later if self._is_aside(child) else queue).append(child)
+
+    def _is_aside(self, place: Place) -> bool:
+        """Whether a function is only handed to a template, and nothing that was asked about lies below it.
+
+        What a template calls is known of the function that gives it the argument (link/templates.py): a network's
+        layers beside its cell. They are opened when there is room.
+        """
+        if place.step.via is None or place.step.via.rule != "template-argument":
+            return False
+        below = (self.region.nodes[i] for i in self.region.below(place.node.id))
+        return not any(n.kind in _TOLD_FIRST or (n.kind == NodeKind.OP and self._belongs(n)) for n in below)
 
     def _shared(self, node: Node) -> str:
         """What to say of a launcher or loop that many functions call: it is named, not opened in each of them."""
