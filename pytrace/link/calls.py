@@ -134,8 +134,10 @@ class Resolver:
         add_functors(ctx, path, [Use(*row) for row in functors])
         self.virtual += [(path, Row(*row)) for row in virtual]
         self.templates.absorb(templates, self.functions.by_id)
-        self.instantiations.absorb(path, conditional)
-        return [row for row in map(Row._make, rows) if not self.instantiations.holds_back(row)], lost, libraries
+        if conditional:
+            self.instantiations.absorb(path, conditional)
+            rows = [row for row in map(Row._make, rows) if not self.instantiations.holds_back(row)]
+        return rows, lost, libraries
 
     def _unique(self) -> list[Row]:
         """One edge per (source, destination, kind, guard): the first place it is read at."""
