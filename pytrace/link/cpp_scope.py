@@ -223,15 +223,13 @@ class Types:
         if name.startswith("::") and "::" not in plain and not symbols:
             return ""
         if symbols:
-            kinds = {
-                self._resolve_alias(kind, s.scope, s.file): None
-                for s in symbols
-                if (kind := kind_of(s.returns)) and not (s.templates and kind in parameter_names(s.templates))
-            }
-            if not kinds and plain.startswith("at::") and plain[4:] in self.operators.by_cpp_name:
+            generic = any(s.templates and kind_of(s.returns) in parameter_names(s.templates) for s in symbols)
+            if generic and plain.startswith("at::") and plain[4:] in self.operators.by_cpp_name:
                 # a template on numbers beside an operator, at::exp(T) of aten/src/ATen/NumericUtils.h: host code that
                 # writes at:: means the operator
                 return self.operator_returns(plain[4:], False)
+            kinds = {self._resolve_alias(kind_of(s.returns), s.scope, s.file): None for s in symbols}
+            kinds.pop("", None)
             # Overloads that return different values (padding_unwrap: a str or a list) say nothing; of different
             # classes the first is as good as another.
             return "" if len(kinds) > 1 and KNOWN.issuperset(kinds) else next(iter(kinds), "")
