@@ -83,6 +83,7 @@ class Walker:
         self.lines = 0
         self.opened: dict[int, list[frozenset[str]]] = {}
         self.ops: list[Place] = []  #: operators met, not opened yet
+        self.cut: list[Place] = []  #: functions that the share of their tree had no room for
         self._stems = {word[:_STEM] for name in about for word in _words(name)}
 
     def draw(self, roots: list[tuple[Node, Via | None, frozenset[str]]]) -> list[Step]:
@@ -102,6 +103,8 @@ class Walker:
         self._trees([[place] for place in todo], self.limit * 3 // 4 if self.depth else self.limit)
         closed: list[Place] = []
         while self.ops:
+            if not any(self._may_open(place) and self._belongs(place.node) for place in self.ops):
+                self._resume()
             waiting, self.ops = self.ops, []
             next_ones = self._next(waiting)
             closed += [place for place in waiting if place not in next_ones and not self._may_open(place)]
@@ -206,10 +209,18 @@ class Walker:
                 place.step.state = "seen" if more else ""
             elif self._full(limit):
                 place.step.state = "cut" if more else ""
+                self.cut += [place] if more else []
             else:
+                place.step.state = ""
                 self._opening(place)
                 for child in self._fill(place, useful):
                     (later if self._is_aside(child) else queue).append(child)
+
+    def _resume(self) -> None:
+        """Go on where trees were cut, before operators are opened that only everybody uses (cat, copy_)."""
+        cut, self.cut = self.cut, []
+        if cut and not self._full(self.limit):
+            self._breadth_first(cut, self.region.useful(), self.limit - (self.limit - self.lines) // 4)
 
     def _is_aside(self, place: Place) -> bool:
         """Whether a function is only handed to a template, and nothing that was asked about lies below it.
