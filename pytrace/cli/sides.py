@@ -34,6 +34,7 @@ def open_side(ctx: click.Context, name: str, near: Store | None) -> Store:
         quiet=bool(common.setting(ctx, "quiet")),
         near=near,
         calls=False,
+        keep=common.KEPT,
     )
     ctx.call_on_close(store.close)
     return store

@@ -220,8 +220,9 @@ def _homes(store: Store) -> _Homes:
     """Where kernels are: CUDA kernels, and functions that a dispatch table or a stub names."""
     wanted = {edge[1] for edge in queries.links(store, EdgeKind.DISPATCHES, EdgeKind.REGISTERS)}
     found: _Homes = {}
-    for node in queries.nodes(store, NodeKind.FUNCTION, NodeKind.CUDA_KERNEL):
-        if node.file and (node.kind == NodeKind.CUDA_KERNEL or node.id in wanted):
+    rows = [*queries.nodes_by_id(store, sorted(wanted)).values(), *queries.nodes(store, NodeKind.CUDA_KERNEL)]
+    for node in rows:
+        if node.file and node.kind in (NodeKind.FUNCTION, NodeKind.CUDA_KERNEL):
             found.setdefault((node.kind, node.name), []).append((node.file, node.line))
     return found
 
@@ -341,9 +342,11 @@ def _sides(before: _Sites | None, after: _Sites | None) -> tuple[str, str, str, 
 
 def _registered(store: Store) -> dict[str, dict[str, _Sites]]:
     """stub -> device -> function -> registration."""
-    names = {node.id: node.name for node in queries.nodes(store, NodeKind.STUB, NodeKind.FUNCTION)}
+    edges = list(queries.edges(store, EdgeKind.REGISTERS))
+    ends = queries.nodes_by_id(store, sorted({end for edge in edges for end in (edge.src, edge.dst)}))
+    names = {node.id: node.name for node in ends.values()}
     found: dict[str, dict[str, _Sites]] = {}
-    for edge in queries.edges(store, EdgeKind.REGISTERS):
+    for edge in edges:
         device = device_of(edge.key) or edge.key.lower()
         sites = found.setdefault(names.get(edge.src, ""), {}).setdefault(device, {})
         sites.setdefault(names.get(edge.dst, ""), f"{edge.file}:{edge.line}")

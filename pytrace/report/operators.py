@@ -93,13 +93,13 @@ def _edges(store: Store) -> _Edges:
 
 def _ends(store: Store, wanted: set[int]) -> tuple[dict[int, Place], dict[str, Place]]:
     """Places of the ``wanted`` nodes by id, and of the meta functions of structured operators by name."""
-    ends: dict[int, Place] = {}
-    metas: dict[str, Place] = {}
-    for node in queries.nodes(store, NodeKind.FUNCTION, NodeKind.PYTHON, NodeKind.FORMULA, "fallback"):
-        if node.id in wanted:
-            ends[node.id] = Place(node.name, node.file, node.line)
-        elif node.name.startswith("at::meta::"):
-            metas[node.name] = Place(node.name, node.file, node.line)
+    rows = queries.nodes_by_id(store, sorted(wanted)).values()
+    ends = {node.id: Place(node.name, node.file, node.line) for node in rows}
+    metas = {
+        node.name: Place(node.name, node.file, node.line)
+        for node in queries.nodes_below(store, "at::meta::")
+        if node.id not in wanted and node.kind == NodeKind.FUNCTION
+    }
     return ends, metas
 
 

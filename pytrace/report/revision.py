@@ -42,12 +42,21 @@ Relink = Callable[[Store, Mapping[str, tuple[str, Facts]], Mapping[str, tuple[st
 
 
 def store_of(
-    root: str, commit: str, *, jobs: int = 1, quiet: bool = False, near: Store | None = None, calls: bool = True
+    root: str,
+    commit: str,
+    *,
+    jobs: int = 1,
+    quiet: bool = False,
+    near: Store | None = None,
+    calls: bool = True,
+    keep: list[object] | None = None,
 ) -> Store:
     """The open index of ``commit`` of the repository at ``root``. ``near`` is the index of a similar state.
 
     Without ``calls`` an index will do that holds operators, their tables, kernels, stubs, formulas and registrations,
     but not who calls whom: it is made in a third of the time.
+
+    What was read is put into ``keep``: a program that is about to end need not take the time to free it.
 
     Raises ``BadQuestion`` when the commit is no PyTorch tree, and the ``IndexUnusable`` family.
     """
@@ -59,7 +68,10 @@ def store_of(
     try:
         with locked(lock_path(path), report.say):
             if not _usable(path, commit):
-                _Revision(root, commit, path, jobs, report, near, calls).make()
+                run = _Revision(root, commit, path, jobs, report, near, calls)
+                if keep is not None:
+                    keep.append(run)
+                run.make()
                 _forget(path)
     finally:
         report.close()
@@ -163,6 +175,7 @@ class _Revision:
         self.problems: list[tuple[str, int, str, str]] = []
         self.names: dict[str, str] = {}
         self.shared: dict[str, Facts] = {}  #: facts by blob that are read already
+        self.kept: list[object] = []  #: what was read and made: to free it takes as long as to write it
 
     def listed(self) -> list[FileRow]:
         """The files of the commit. Raises ``BadQuestion`` when it is no PyTorch tree."""
@@ -227,9 +240,14 @@ class _Revision:
             facts = self._facts(rows)
             self.report.phase("linking")
             files = {row.path: (row.kind, facts[row.blob]) for row in rows if row.blob in facts}
-            graph = link(files, self.jobs) if self.calls else tables(files)
+            graph = link(files, self.jobs) if self.calls else tables(files, self.jobs)
+            self.kept += [facts, files, graph]
+            self._write(files, graph, rows)
+            gc.freeze()  # what is kept is not looked through again
         finally:
             gc.enable()
+
+    def _write(self, files: Mapping[str, tuple[str, Facts]], graph: Graph, rows: Sequence[FileRow]) -> None:
         for path, (_, found) in files.items():
             for line, kind, message in found.get("diagnostics", ()):
                 graph.diagnostic(path, line, kind, message)
@@ -312,7 +330,7 @@ class _Revision:
         }
 
 
-def tables(files: Mapping[str, tuple[str, Facts]]) -> Graph:
+def tables(files: Mapping[str, tuple[str, Facts]], jobs: int = 1) -> Graph:
     """The graph without its calls: the crossings of ``link.link`` that come before them, and Python's registrations."""
     from pytrace.link import (
         dispatch,
@@ -333,7 +351,8 @@ def tables(files: Mapping[str, tuple[str, Facts]]) -> Graph:
             for path, (kind, facts) in sorted(files.items())
         }
     )
-    for crossing in (macros, operators, functions, dispatch, generated, registrations, ufuncs, python_registrations):
+    macros.link(ctx, jobs)
+    for crossing in (operators, functions, dispatch, generated, registrations, ufuncs, python_registrations):
         crossing.link(ctx)
     return ctx.graph
 
