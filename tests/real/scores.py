@@ -35,7 +35,7 @@ def measure(store: Store, oracle: Path) -> Metrics:
     return found
 
 
-def _both(score: bindings_metric.Score | registrations_metric.Score) -> dict[str, float]:
+def _both(score: bindings_metric.Score) -> dict[str, float]:
     return {"recall": score.recall, "precision": score.precision}
 
 

@@ -12,7 +12,8 @@ import pytest
 
 from pytrace.index import refresh
 from pytrace.store import Store
-from tests.real.registrations_metric import Score, scores
+from tests.real.bindings_metric import Score
+from tests.real.registrations_metric import scores
 
 pytestmark = pytest.mark.real
 
