@@ -36,6 +36,11 @@ STANDARD = frozenset(
 )
 
 
+#: What makes a class the work of a kernel: it is called, or it reduces (the operations of
+#: aten/src/ATen/native/SharedReduceOps.h, some of which only inherit theirs).
+METHODS = ("operator()", "reduce")
+
+
 class Use(NamedTuple):
     """One functor given to one launcher; ``launcher`` is "" for a functor made inside other arguments."""
 
@@ -105,7 +110,7 @@ class Functors:
 
     def _classes(self, name: str, host: Symbol, path: str) -> Iterator[tuple[str, str, int]]:
         for owner in self.functions.class_names(name, host.scope, path):
-            if self.functions.methods(owner, "operator()", path):
+            if any(self.functions.methods(owner, method, path) for method in METHODS):
                 info = self.functions.classes[owner][0]
                 yield owner, info.file, info.line
 

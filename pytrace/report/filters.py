@@ -129,9 +129,9 @@ def key_test(text: str) -> KeyTest:
 
 
 def matches(row: OperatorRow, glob: str) -> bool:
-    """Whether a glob names the operator: ``aten::add*``, ``add.out``; ``add`` and ``aten::add`` are all overloads."""
-    names = (row.name, row.local)
-    return any(fnmatchcase(name, glob) for full in names for name in (full, full.partition(".")[0]))
+    """Whether a glob names the operator: ``aten::add*``, ``add.out``, or ``add`` for all its overloads."""
+    local = row.local
+    return any(fnmatchcase(name, glob) for name in (row.name, local, local.partition(".")[0]))
 
 
 def has_kernel(row: OperatorRow) -> bool:

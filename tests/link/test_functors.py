@@ -14,6 +14,8 @@ template <typename R> void reduce(TensorIteratorBase& iter, R op) {}
 template <typename T> struct Wrap { T operator()(T a, T b) {} };
 template <typename T> struct Mul { T operator()(T a, T b) {} };
 template <typename T> struct Data { T value; };
+template <typename T> struct Ops { T reduce(T a, T b) { return a; } };
+template <typename T> struct MaxOps : public Ops<T> {};
 void host(TensorIteratorBase& iter, int n) {}
 """
 
@@ -40,6 +42,8 @@ def uses(body: str, before: str = "") -> list[str]:
         ("foreach<float, std::multiplies>(l);", ["foreach std::multiplies"]),
         ("apply<1>(l, Wrap<float>(), std::plus<float>());", ["apply Wrap", "apply std::plus"]),
         ("reduce(iter, std::logical_or<bool>{});", ["reduce std::logical_or"]),
+        # what reduces, also by what it inherits
+        ("reduce(iter, MaxOps<float>{});", ["reduce MaxOps"]),
         # neither other names of std nor classes without operator() are functors
         ("foreach<float, std::vector>(l);", []),
         ("foreach<float, Data>(l);", []),

@@ -89,7 +89,6 @@ def names(store: Store, keep: Filter) -> list[str]:
     ("keep", "inside", "outside"),
     [
         (Filter(ops=("gelu",)), ["aten::gelu", "aten::gelu.out"], ["aten::gelu_backward"]),
-        (Filter(ops=("aten::add",)), ["aten::add.out", "aten::add.Tensor"], ["aten::add_.Tensor", "aten::addmm"]),
         (Filter(ops=("aten::gelu*",)), ["aten::gelu_backward"], ["aten::add.out"]),
         (Filter(tags=("core",)), ["aten::mul.Tensor"], ["aten::mul.out"]),
         (Filter(namespaces=("_test_mini",)), ["_test_mini::leaky"], ["aten::add.out"]),
