@@ -51,6 +51,7 @@ def find_root(named: str | None = None) -> str:
 
 
 def _named_root(value: str, source: str) -> str:
+    source = source or "The tree that was named is "
     folder = os.path.expanduser(value)
     if is_tree(folder):
         return os.path.realpath(folder)

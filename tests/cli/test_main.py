@@ -46,7 +46,7 @@ def test_version() -> None:
         (["opp"], 2, "There is no command 'opp'. Did you mean op?"),
         (["zzz"], 2, "There is no command 'zzz'. `pytrace --help` lists them."),
         (["stats", "--format", "xml"], 2, "'xml' is not one of 'text', 'json'"),
-        (["stats", "--root", "nowhere"], 1, "pytrace: nowhere, which is not a folder."),
+        (["stats", "--root", "nowhere"], 1, "pytrace: The tree that was named is nowhere, which is not a folder."),
         (["stats"], 1, "pytrace: No PyTorch tree was found"),
     ],
 )
