@@ -181,8 +181,7 @@ class _Build:
         self.meta: dict[str, str] = {}
         self.manifests: dict[str, Manifest] = {}
         self.ahead: Ahead | None = None
-        self.files: dict[str, tuple[str, Facts]] = {}
-        self.graph = Graph()
+        self.graph = Graph()  #: kept with the facts until the program ends (``refresh``)
 
     def run(self) -> None:
         """List, read, link, write: as little of it as the changes need."""
@@ -304,7 +303,7 @@ class _Build:
         from pytrace.link import link
 
         self.report.phase("linking")
-        self.files = files = {path: self.gatherer.facts[path] for path in sorted(self.gatherer.facts)}
+        files = {path: self.gatherer.facts[path] for path in sorted(self.gatherer.facts)}
         try:
             self.graph = graph = link(files, self.jobs, self._write_ahead)
         except (Exception, RecursionError) as error:

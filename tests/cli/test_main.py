@@ -150,3 +150,10 @@ def test_a_question_on_a_fresh_index_imports_nothing_heavy(question: list[str], 
     assert run("index", str(root)).returncode == 0
     assert run(*question, "--root", str(root)).returncode == 0
     assert heavy(*question, "--root", str(root)) - {"json"} == set()
+
+
+def test_the_traceback_is_shown_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = ["stats", "--root", "nowhere"]
+    assert isinstance(CliRunner().invoke(main, asked).exception, SystemExit)
+    monkeypatch.setenv("PYTRACE_TRACEBACK", "1")
+    assert isinstance(CliRunner().invoke(main, asked).exception, errors.NoTree)
