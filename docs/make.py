@@ -55,8 +55,8 @@ Made by `docs/make.py` from the code; do not edit.
 Every answer is one object. `schema` names its format and version; `tree` says what it speaks of (`version`,
 `commit`, `dirty`). A field that is empty (no text, no entries, zero lines, false) is left out. Lists are in a
 stable order: the same tree gives the same bytes. Within a version fields may be added; one that is renamed or
-changes its meaning raises the version. An error writes no JSON: exit code 1 (no such name), 2 (a question that
-cannot be asked), text on stderr.
+changes its meaning raises the version. An error writes no JSON: exit code 1 (no such name, or the question fails), 2
+(the command line cannot be understood), text on stderr.
 
 `pytrace stats --format json` writes `pytrace/stats/1`: counts per kind of files, nodes, edges, unresolved names and
 diagnostics, and the times of the index. `pytrace sql --format json` writes a list of rows.

@@ -14,6 +14,7 @@ import marshal
 import os
 import sqlite3
 import sys
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import cast
@@ -35,6 +36,9 @@ KEPT_RECIPES = 2
 
 #: Above this size the file is thrown away and begun anew; a tree's facts take some 60 MB.
 SIZE_LIMIT = 2_000_000_000
+
+#: SQLite waits for others by itself, except while several make the same file: then it is tried so often.
+_ATTEMPTS = 100
 
 
 def recipe(kind: str, signature: str) -> str:
@@ -78,15 +82,31 @@ class FactCache:
             self._db = connect(self.path, timeout=10)
             return
         os.makedirs(os.path.dirname(self.path), exist_ok=True)
-        if os.path.exists(self.path) and (os.path.getsize(self.path) > SIZE_LIMIT or not is_whole(self.path)):
+        if os.path.exists(self.path) and (os.path.getsize(self.path) > SIZE_LIMIT or self._is_cut()):
             os.unlink(self.path)
-        self._db = db = sqlite3.connect(self.path, isolation_level=None, timeout=10)
+        self._db = sqlite3.connect(self.path, isolation_level=None, timeout=10)
+        for left in reversed(range(_ATTEMPTS)):
+            try:
+                self._prepare(self._db)
+                return
+            except sqlite3.OperationalError as error:
+                if not left or "locked" not in str(error):
+                    raise
+                time.sleep(0.05)
+
+    @staticmethod
+    def _prepare(db: sqlite3.Connection) -> None:
         db.execute("PRAGMA page_size = 16384")
         # A write-ahead log lets the worker processes read while the parent writes; a lost transaction costs
         # nothing but reading some files again.
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = OFF")
         db.executescript(_SCHEMA)
+
+    def _is_cut(self) -> bool:
+        """Whether the file is damaged. While there is a write-ahead log it may look so: somebody is writing it."""
+        log = f"{self.path}-wal"
+        return not os.path.exists(log) and not is_whole(self.path) and not os.path.exists(log)
 
     def __enter__(self) -> FactCache:
         return self

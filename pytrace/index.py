@@ -332,7 +332,7 @@ class _Build:
         self.report.summary(
             f"indexed {len(self.gatherer.rows):,} files ({self.gatherer.extracted:,} read) in "
             f"{self.clock.total():.1f} s: {len(graph.nodes):,} nodes, {len(graph.edges):,} edges, "
-            f"{len(graph.unresolved):,} names unresolved, {len(graph.diagnostics):,} diagnostics"
+            f"{_counted(len(graph.unresolved), 'name')} unresolved, {_counted(len(graph.diagnostics), 'diagnostic')}"
             + (" (`pytrace stats --diagnostics` lists them)" if graph.diagnostics else "")
         )
 
@@ -373,6 +373,11 @@ def _manifests(listing: Listing, started: int, unsure: Container[str]) -> dict[s
 def _racy(stamp: int, started: int) -> bool:
     """Whether a file stamped so may have changed again, unseen, after we looked at it (git's "racily clean")."""
     return stamp >= started - (_TICK_NS if stamp % 1_000_000_000 else _COARSE_TICK_NS)
+
+
+def _counted(count: int, word: str) -> str:
+    """``1 name``, ``2 names``."""
+    return f"{count:,} {word}{'s' * (count != 1)}"
 
 
 class _Clock:

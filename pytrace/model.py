@@ -41,19 +41,20 @@ class NodeKind:
     LABEL = "label"  #: the name an ``AT_DISPATCH_*`` gives: ``"…" not implemented for 'Half'``
 
 
-#: The key of an edge (``calls``, ``calls_op``, ``launches``, ``uses_stub``) from a template that holds for some of its
-#: uses only: those that give it this stub, this value, this type. They have edges of their own, and a walk that follows
-#: this one as well leaves what its start can reach.
-GIVEN = "given"
+#: The end of the name of a node that stands for some instantiations of a template: what depends on the stub, value or
+#: type that it is given starts there (``at::native::unary_op_impl_out<…>``). The template itself has a ``may_call``
+#: edge to it, and who gives what decides has edges of its own. The export leaves the mark out, like all template
+#: arguments.
+SOME = "<…>"
 
 
 class EdgeKind:
     """Kinds of edges: source kind -> destination kind, and what ``key`` holds."""
 
     CALLS = "calls"  #: function -> function; python -> python | binding; formula -> function
-    #: function -> function: through a virtual method or a template parameter, one of N. Who makes the object, or
-    #: gives the template argument, has a ``calls`` edge to it; a walk that follows this edge as well leaves what its
-    #: start can reach.
+    #: function -> function: through a virtual method, one of N; from a template to what holds for some of its
+    #: instantiations (``SOME``). Who makes the object, or gives the template argument, has a ``calls`` edge to it; a
+    #: walk that follows this edge as well leaves what its start can reach.
     MAY_CALL = "may_call"
     CALLS_OP = "calls_op"  #: function | python | formula -> op
     ALIAS_OF = "alias_of"  #: python -> python | binding: a plain re-export
@@ -63,8 +64,8 @@ class EdgeKind:
     #: ``structured-delegate``): the out= op may have more keys, which a delegating op does not inherit.
     DELEGATES = "structured_delegate"
     REGISTERS = "registers"  #: stub -> function; key = CPU | CUDA | MPS | AVX2 | …
-    USES_STUB = "uses_stub"  #: function -> stub; key = ``given`` or ""
-    LAUNCHES = "launches"  #: function -> cuda_kernel; key = ``given`` or ""
+    USES_STUB = "uses_stub"  #: function -> stub
+    LAUNCHES = "launches"  #: function -> cuda_kernel
     INSTANTIATES = "instantiates"  #: function -> functor; key = the generic launcher
     CALLS_LIBRARY = "calls_library"  #: function -> library
     DERIVATIVE = "derivative"  #: op -> formula; key = the dispatch key of the formula, ``Default``

@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytrace.model import Edge, Node
+from pytrace.model import SOME, Edge, Node
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -37,8 +37,9 @@ CREATE TABLE rule(id INTEGER PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE edge(
   src INTEGER NOT NULL, dst INTEGER NOT NULL, kind TEXT NOT NULL, key TEXT NOT NULL, rule INTEGER NOT NULL,
   file INTEGER, line INTEGER NOT NULL, guard INTEGER, candidates INTEGER NOT NULL, owner INTEGER NOT NULL, attrs TEXT);
--- Names that no rule could resolve, with the reason.
+-- What `pytrace index` needs to change a little of the graph.
 CREATE TABLE state(what TEXT PRIMARY KEY, data BLOB NOT NULL);
+-- Names that no rule could resolve, with the reason.
 CREATE TABLE unresolved(
   owner INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, line INTEGER NOT NULL, reason TEXT NOT NULL);
 -- What was odd about a file: unparsed parts, odd YAML, not UTF-8, not read.
@@ -76,6 +77,9 @@ _EDGE = (
     " e.attrs FROM edge e JOIN rule r ON r.id = e.rule LEFT JOIN file f ON f.id = e.file"
     " LEFT JOIN guard g ON g.id = e.guard"
 )
+
+#: A condition on the nodes ``n``: not one that stands for some instantiations of another node. People ask for things.
+WHOLE = f"n.name NOT LIKE '%{SOME}'"
 
 
 def _attrs(text: str | None) -> dict[str, Any]:
@@ -197,9 +201,12 @@ class Store:
         return int(self.db.execute("SELECT coalesce(max(id), 0) FROM node").fetchone()[0])
 
     def owned_ids(self, *kinds: str) -> Iterator[tuple[int, str]]:
-        """(id, path of the owner) of the nodes of these kinds that a file owns, in order of id."""
+        """(id, path of the owner) of the nodes of these kinds that a file owns, in order of id; see ``WHOLE``."""
         marks = ",".join("?" * len(kinds))
-        sql = f"SELECT n.id, f.path FROM node n JOIN file f ON f.id = n.owner WHERE n.kind IN ({marks}) ORDER BY n.id"
+        sql = (
+            "SELECT n.id, f.path FROM node n JOIN file f ON f.id = n.owner"
+            f" WHERE n.kind IN ({marks}) AND {WHOLE} ORDER BY n.id"
+        )
         return ((int(i), str(p)) for i, p in self.db.execute(sql, kinds))
 
     def owned_nodes(self, path: str) -> list[Node]:
@@ -244,9 +251,9 @@ class Store:
         return [_node(r) for r in self.db.execute(f"{sql} ORDER BY n.id", (value, *kinds))]
 
     def at(self, path: str, line: int) -> list[Node]:
-        """Nodes whose lines include ``path:line``, innermost first."""
+        """Nodes whose lines include ``path:line``, innermost first; see ``WHOLE``."""
         rows = self.db.execute(
-            f"{_NODE} WHERE f.path = ? AND n.line <= ? AND max(n.end_line, n.line) >= ?"
+            f"{_NODE} WHERE f.path = ? AND n.line <= ? AND max(n.end_line, n.line) >= ? AND {WHOLE}"
             " ORDER BY n.end_line - n.line, n.id",
             (path, line, line),
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -67,6 +69,28 @@ def test_a_cut_file_is_begun_anew(tmp_path: Path) -> None:
     fill(path, ("cpp", "r", A, b"1"))
     cache = FactCache(str(path))
     assert (cache.get("r", A), cache.problem) == (b"1", "")
+    cache.close()
+
+
+WRITER = """
+import sys
+from pytrace.facts import FactCache
+path, number = sys.argv[1], int(sys.argv[2])
+for n in range(15):
+    with FactCache(path) as cache:
+        cache.put([("cpp", "r", bytes([number, n, k]), bytes(100_000)) for k in range(40)])
+        assert cache.problem == "", cache.problem
+"""
+
+
+def test_several_programs_write_at_once(tmp_path: Path) -> None:
+    """While one writes its log back, the file is shorter than its header says; it is not thrown away for that."""
+    path = str(tmp_path / "f.db")
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, path, str(number)]) for number in range(3)]
+    assert [writer.wait() for writer in writers] == [0, 0, 0]
+    cache = FactCache(path)
+    blobs = [bytes([i, n, k]) for i in range(3) for n in range(15) for k in range(40)]
+    assert len(dict(cache.get_many("r", blobs))) == len(blobs)
     cache.close()
 
 

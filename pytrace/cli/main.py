@@ -71,6 +71,7 @@ class LazyGroup(click.Group):
         """As click's; as a program of its own (no ``args``) it begins the freshness check first, and ends at once."""
         if args is not None:
             return super().main(args, *rest, **more)
+        _open_streams()
         _begin_check(sys.argv[1:])
         try:
             return super().main(args, *rest, **more)
@@ -121,6 +122,16 @@ class LazyGroup(click.Group):
             raise Failure(f"The index could not be read ({error}). `pytrace index --force` writes it anew.") from error
         except KeyboardInterrupt:
             raise Interrupted("Interrupted. The index is as it was before.") from None
+
+
+def _open_streams() -> None:
+    """Give a program that was started with a closed stdout or stderr (``>&-``) one that swallows all.
+
+    Python has None there, and the next file that is opened would get the number that others write to.
+    """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (open until the program ends)
 
 
 def _end(code: object) -> None:

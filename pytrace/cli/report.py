@@ -84,12 +84,21 @@ def command(
         raise BadQuestion(
             "--stubs goes with --has and --lacks (by device: cpu, cuda, mps, xpu, …) and no other filter."
         )
+    store = common.open_store(ctx)
+    ops = tuple(pattern for text in ops for pattern in _overloads(store, text))
     keep = Filter(
         ops, namespaces, tags, has, lacks, missing, implement, composite, public, "" if sources == "all" else sources
     )
-    store = common.open_store(ctx)
     made = _stubs(store, ops, has, lacks, fmt, limit) if stubs else _operators(store, keep, backends, fmt, long, limit)
     output.deliver(made, output_path)
+
+
+def _overloads(store: Store, text: str) -> list[str]:
+    """A full name without an overload, as the pattern that its overloads match: ``aten::add`` is ``aten::add.*``."""
+    namespace, _, bare = text.rpartition("::")
+    names = [n.name for n in store.bare(bare, NodeKind.OP)] if namespace and "." not in bare else []
+    patterns = [text] if text in names or not names else []
+    return patterns + [f"{text}.*"] * any(name.startswith(f"{text}.") for name in names)
 
 
 def _operators(store: Store, keep: Filter, backends: tuple[str, ...], fmt: str, long: bool, limit: int) -> str:

@@ -75,6 +75,7 @@ def _print(fmt: str, heads: Sequence[str], rows: Iterator[Sequence[Any]]) -> Non
     if fmt == "json":
         import json
 
+        heads = _told_apart(heads)
         text = ",\n ".join(json.dumps(dict(zip(heads, map(_plain, row))), ensure_ascii=False) for row in rows)
         common.emit(f"[{text}]")
     elif fmt == "csv":
@@ -85,6 +86,20 @@ def _print(fmt: str, heads: Sequence[str], rows: Iterator[Sequence[Any]]) -> Non
         table.writerows([_plain(value) for value in row] for row in rows)
     else:
         common.emit(table_text(heads, [["" if v is None else str(_plain(v)) for v in row] for row in rows]))
+
+
+def _told_apart(heads: Sequence[str]) -> list[str]:
+    """Names of columns as keys: the second ``name`` is ``name_2``, so that none is lost."""
+    taken: set[str] = set()
+    found = []
+    for head in heads:
+        number, name = 1, head
+        while name in taken:
+            number += 1
+            name = f"{head}_{number}"
+        taken.add(name)
+        found.append(name)
+    return found
 
 
 def _plain(value: Any) -> Any:

@@ -104,9 +104,9 @@ def text(counts: dict[str, Any]) -> str:
         f"tree        {tree['root']}",
         f"            {version}{commit}",
         f"index       {index['path']}",
-        f"            {index['bytes'] / 1e6:.1f} MB, made {index['made']} in {seconds['total']:.1f} s"
-        f" (read {seconds['read']:.1f}, link {seconds['link']:.1f}, write {seconds['write']:.1f};"
-        f" {index['files_read']:,} files read anew, {index['jobs']} processes)",
+        f"            {index['bytes'] / 1e6:.1f} MB, made {index['made']} in {seconds['total']:.1f} s",
+        f"            (read {seconds['read']:.1f}, link {seconds['link']:.1f}, write {seconds['write']:.1f};"
+        f" {index['files_read']:,} read anew, {index['jobs']} processes)",
     ]
     lines += _section("files", list(counts["files"].items()))
     nodes = counts["nodes"]

@@ -16,6 +16,7 @@ no grammar reads.
 ``accessors``   (function, table) for a function whose body is ``return table;``
 ``renames``     (name, new name, line): the pairs with which a method table is given aliases
 ``definitions`` (owner, Python name, line, C++ function or "", how): pybind11's ``m.def``, ``.def`` of a class
+``lambdas``     (owner, Python name, first line, last line) of definitions by a lambda: ``m.def("f", [](…) {…})``
 ``tensors``     C functions and getters that return a Tensor
 ``passes``      (C function, names without ``THPVariable_``): the generated functions that one written by hand calls
 ``uses``        what is put into modules, and where: see ``cbinding_uses``
@@ -49,6 +50,8 @@ _TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/|[{}()]|,', re.DOTAL
 _COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*")
 _QUOTED = re.compile(r'"([^"\\\n]*)"')
+#: The name in a row of a table: Python's C API once wanted a ``char*`` (torch/csrc/cuda/Event.cpp).
+_ROW_NAME = re.compile(r'(?:\(char\s*\*\)\s*|const_cast<char\s*\*>\(\s*)?"([^"\\\n]*)"')
 _ADD = re.compile(r"THPUtils_addPyMethodDefs\(\s*(\w+)\s*,\s*([^;]*?)\)\s*;", re.DOTALL)
 _SET = re.compile(r"\.tp_(?:methods|getset)\s*=\s*(\w+)")
 _SLOT = re.compile(r"\]\s*=\s*([\w:]+)\(\)\[\d+\]")
@@ -132,7 +135,9 @@ class _File:
             facts["renames"] = list(self._renames())
             if facts["tables"]:
                 facts["tensors"], facts["passes"] = self._functions()
-        facts["definitions"] = list(_Pybind(self).read()) if "py::" in text or "pybind11::" in text else []
+        if "py::" in text or "pybind11::" in text:
+            pybind = _Pybind(self)
+            facts["definitions"], facts["lambdas"] = list(pybind.read()), pybind.lambdas
         if "PyModule_" in text or "PyType_Ready" in text or "addPyMethodDefs" in text:
             facts["uses"] = cbinding_uses.read(text, self.line)
         facts = {key: value for key, value in facts.items() if value}
@@ -193,7 +198,7 @@ class _File:
                 continue
             _, cells = self.initialiser(brace)
             parts = [_plain(self.text[a:b]) for a, b in cells]
-            name = _QUOTED.match(parts[0]) if parts else None
+            name = _ROW_NAME.match(parts[0]) if parts else None
             if name is None:
                 nested = self.text.find("{", brace + 1)  # std::array<PyMethodDef, 1> x = {{{"name", …}}};
                 if nested >= 0 and parts and parts[0].startswith("{"):
@@ -324,7 +329,11 @@ _CLASS_PARAMETER = re.compile(r"[^;{}\"()]*>\s*&*\s*(\w+)\s*[,)]")
 _MODULE_NAME = re.compile(r'PyModuleDef_HEAD_INIT\s*,[^"]{0,80}"([\w.]+)"')
 _IMPORTED = re.compile(r'module_?::import\(\s*"([\w.]+)"')
 _DEFINED_BY = re.compile(
-    r"\s*,\s*&?\s*(?:(?:py|pybind11)::(?:cpp_function|overload_cast|init|call_guard)\b[^(]*\(\s*)*&?\s*([A-Za-z_][\w:]*)"
+    r"\s*,\s*&?\s*(?:(?:py|pybind11)::(?:cpp_function|overload_cast|init|call_guard)\b[^(]*\(\s*)*&?\s*(?:::)?([A-Za-z_][\w:]*)"
+)
+#: A lambda as the next argument, up to its parameters or body.
+_LAMBDA = re.compile(
+    r"\s*,\s*(?:(?:(?:py|pybind11)::cpp_function|torch::wrap_pybind_function\w*)\(\s*)?\[[^\[\]]*\]\s*[({]"
 )
 #: Variables that hold ``torch._C`` where nothing else is said (``initModule`` in torch/csrc/Module.cpp hands it on).
 _ROOT_MODULE = "torch._C"
@@ -339,6 +348,7 @@ class _Pybind:
         self.text = file.text
         self.owners: dict[str, str] = {}
         self.chain = _ROOT_MODULE
+        self.lambdas: list[tuple[str, str, int, int]] = []  #: see the module's docstring
 
     def read(self) -> Iterator[tuple[str, str, int, str, str]]:
         """(owner, name, line, C++ function, how) of every definition whose owner is known."""
@@ -387,9 +397,22 @@ class _Pybind:
             self.chain = self.owners.get(receiver[1], _ROOT_MODULE)
         if not self.chain:
             return
+        self._lambda(name, found.end())
         function = _DEFINED_BY.match(self.text, found.end())
         cpp = function[1] if function and function[1] not in ("py", "pybind11") else ""
         yield self.chain, name, self.file.line(found.start("name")), "" if cpp.startswith("py::") else cpp, how
+
+    def _lambda(self, name: str, offset: int) -> None:
+        """Note where the lambda stands that is the next argument, if it is one."""
+        start = _LAMBDA.match(self.text, offset)
+        if start is None:
+            return
+        parameters = start.end() - 1
+        behind = self.file.initialiser(parameters)[0] if self.text[parameters] == "(" else parameters
+        body = self.text.find("{", behind)
+        if body >= 0:
+            end = self.file.initialiser(body)[0]
+            self.lambdas.append((self.chain, name, self.file.line(parameters), self.file.line(end - 1)))
 
     def _class(self, found: re.Match[str], assigned: re.Match[str] | None) -> Iterator[tuple[str, str, int, str, str]]:
         head = _CLASS.match(self.text, found.end())

@@ -28,13 +28,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from pytrace.extract import cbindings, cpp_alerts, cpp_events, macros, registrations
+from pytrace.extract import cbindings, cpp_alerts, cpp_events, jiterator, macros, registrations
 from pytrace.extract.cpp_blank import blank_unread
 from pytrace.extract.cpp_bodies import Bodies, Body
 from pytrace.extract.cpp_guards import Directive, PreprocessorGuards, guards_of, includes
 from pytrace.extract.cpp_heads import head_of, parameter_rows, plain_name, returns_of, structured_name
 from pytrace.extract.cpp_scopes import NOWHERE, Scope, Scopes, template_head, usings
-from pytrace.extract.cpp_text import close_of
+from pytrace.extract.cpp_text import close_of, squeeze, template_arguments
 from pytrace.extract.normalise import has_error_node, normalise_common, repair
 from pytrace.model import Facts
 
@@ -42,6 +42,15 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Tree
 
 VERSION = 2
+
+#: What stands before an explicit specialisation, seen from the start of its declaration.
+_SPECIALISES = re.compile(r"template\s*<\s*>\s*$")
+#: A method that is there to be overridden: its body says that this class does not support it.
+_VIRTUAL = re.compile(r"\bvirtual\b")
+_REFUSES = re.compile(
+    r"\{(?:\s|//[^\n]*\n|/\*[^*]*\*/)*"
+    r"(?:throw\b|(?:AT_ERROR|C10_THROW_ERROR)\s*\(|(?:TORCH_(?:CHECK|INTERNAL_ASSERT)\w*|AT_ASSERTM?)\s*\(\s*false\b)"
+)
 
 
 class Function(NamedTuple):
@@ -58,6 +67,8 @@ class Function(NamedTuple):
     templates: str  #: template parameter list as written, or ""
     guard: str  #: preprocessor guard around it
     macro: str = ""  #: the macro that made it, when its text is an expansion
+    special: str = ""  #: of an explicit specialisation (``template <>``): its template arguments as written
+    refuses: bool = False  #: a virtual method whose default body only raises: a call runs a derived class's
 
 
 class Call(NamedTuple):
@@ -72,7 +83,7 @@ class Call(NamedTuple):
     guard: str
     arguments: tuple[str, ...]  #: type expressions
     receiver: str  #: type expression of the receiver (kind m, b, i), or ""
-    templates: str  #: template arguments as written
+    templates: str  #: template arguments as written; of the LOOKUPS of ``cpp_callee`` the arguments
     raw: str = ""  #: text of the arguments of a possible macro call
 
 
@@ -105,6 +116,7 @@ def extract(source: bytes) -> Facts:
     facts.update(registrations.extract(tree, source))
     facts.update(cbindings.extract(tree, normal))
     facts.update(cpp_alerts.extract(source))
+    facts.update(jiterator.extract(source))
     rows = macros.defines(source)
     if rows:
         facts["defines"] = rows
@@ -243,6 +255,10 @@ def _functions(
         guard = guards.at(start)
         templates = template_head(text, start)
         rows.append((name, kind, line(name_start), line(end), parameters, returns, local, owner, templates, guard, ""))
+        if raw.endswith(">") and not templates and _SPECIALISES.search(text, max(0, start - 40), start):
+            rows[-1] += (squeeze(template_arguments(raw)),)
+        elif owner and _VIRTUAL.search(text[start:name_start]) and _REFUSES.match(text, head.body):
+            rows[-1] += ("", True)
         bodies.append(Body(start, end, head.body, kind == "function", guard, parameters))
     return rows, bodies
 

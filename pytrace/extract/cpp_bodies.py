@@ -15,6 +15,7 @@ from pytrace.extract.cpp_callee import (
     CHECK,
     INNER,
     LAUNCH,
+    LOOKUPS,
     MACRO,
     MAKE,
     METHOD,
@@ -239,6 +240,8 @@ class Bodies:
         if how == METHOD:
             kinds = self._kinds(a_start, a_end)
             form = callee.receiver
+            if name in LOOKUPS:
+                templates = squeeze(text[a_start:a_end])
             self._add("m", name, start, kinds, form if form.__class__ is str else self._filled(form), templates)
         elif how <= MACRO and name not in env:
             kinds = self._kinds(a_start, a_end)
@@ -402,14 +405,15 @@ class Bodies:
             return
         marks = declared.marks
         constructs = written.is_class and not written.is_auto and "*" not in marks and "&" not in marks
-        for name, tail, value in declared.names:
+        for name, tail, value, array in declared.names:
             if written.is_auto or ("(*" in marks and tail.startswith("=")):
                 env[name] = self._auto(value or tail[1:-1])
                 if env[name][0] == "R":
                     for reference in env[name][1:].split("\x02"):
                         self._refer(named(reference), start)
             else:
-                env[name] = self._shared(f"T{written.text}*" if "*" in marks else f"T{written.text}")
+                # an array is a pointer where it is handed on
+                env[name] = self._shared(f"T{written.text}*" if array or "*" in marks else f"T{written.text}")
             if constructs:
                 self._construction(written, tail, value, start)
 

@@ -53,6 +53,10 @@ MAKE = 7  #: constructs the class that is its template argument
 LAUNCH = 8  #: cudaLaunchKernel…
 DTYPES = 9  #: AT_DISPATCH_…
 
+#: Methods that are told by their text what they give: the strings that name an operator and its overload
+#: (aten/src/ATen/core/dispatch/Dispatcher.h). The text of their arguments is kept.
+LOOKUPS = frozenset({"findSchemaOrThrow"})
+
 
 class Callee(NamedTuple):
     """What a text before a ``(`` means."""

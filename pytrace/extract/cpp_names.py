@@ -147,7 +147,8 @@ class Declared(NamedTuple):
     """What stands behind the type of a declaration."""
 
     marks: str  #: pointers and references
-    names: tuple[tuple[str, str, str], ...]  #: name, what stands behind it, its value behind ``=``
+    #: name, what stands behind it, its value behind ``=``, whether it is an array
+    names: tuple[tuple[str, str, str, bool], ...]
     elements: str = ""  #: the names of a structured binding
     value: str = ""  #: and what is taken apart
 
@@ -166,9 +167,10 @@ def _declares(text: str) -> Declared:
         if not found:
             continue
         tail = part[found.end() :].lstrip()
-        while tail.startswith("["):
+        array = tail.startswith("[")
+        while tail.startswith("[") and "]" in tail:
             tail = tail[tail.find("]") + 1 :].lstrip()
-        names.append((found[0], tail, tail[1:].strip() if tail.startswith("=") else ""))
+        names.append((found[0], tail, tail[1:].strip() if tail.startswith("=") else "", array))
     return Declared(rest[:at], tuple(names))
 
 

@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from pytrace.extract.cpp_text import split_top, squeeze, without_templates
+from pytrace.extract.cpp_text import split_top, squeeze, without_comments, without_templates
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -153,7 +153,7 @@ def usings(text: str, captures: Mapping[str, Iterable[Node]], scopes: Scopes) ->
     rows: list[UsingRow] = []
     for what in ("using", "alias", "typedef", "nsalias"):
         for start, end in sorted((node.start_byte, node.end_byte) for node in captures.get(what, ())):
-            found = _using(what, squeeze(text[start:end].rstrip("; \n")))
+            found = _using(what, squeeze(without_comments(text[start:end]).rstrip("; \n")))
             if found and found[2]:
                 rows.append((*found, scopes.at(start), start))
     return rows

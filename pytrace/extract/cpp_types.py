@@ -35,8 +35,10 @@ _CALL_SHAPE = re.compile(r"(?!std::|::)([A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)(\([^()]
 _NUMBER = re.compile(r"(?:0[xX][0-9a-fA-F']+|0[bB][01']+|\d[\d']*)[uUlLzZ]*$")
 _FLOAT = re.compile(r"[-+]?(?:\d[\d']*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?[fFlL]?$")
 _CAST = re.compile(r"(?:static_cast|reinterpret_cast|const_cast|dynamic_cast|c10::checked_convert|safe_downcast)\s*<")
-#: ``modules->at<LinearImpl>(0)``, ``module->as<Linear>()`` (torch/csrc/api/include/torch/nn/module.h) name their type.
-_NAMED_TYPE = re.compile(r"\s*(?:template\s+)?a[ts]\s*<(.+)>\s*$")
+#: Methods that name the type of what they return: ``modules->at<LinearImpl>(0)``, ``module->as<Linear>()``
+#: (torch/csrc/api/include/torch/nn/module.h), ``x.item<double>()`` (aten/src/ATen/templates/TensorBody.h),
+#: ``scalar.to<float>()``, ``ivalue.to<Tensor>()`` (c10/core/Scalar.h, aten/src/ATen/core/ivalue.h).
+_NAMED_TYPE = re.compile(r"\s*(?:template\s+)?(?:a[ts]|item|to)\s*<(.+)>\s*$")
 _GET = re.compile(r"(?:std::)?get<\s*(\d+)\s*>\s*\(")
 _PASS = re.compile(
     r"(?:std::move|std::forward\s*<[^()]*>|std::as_const|c10::MaybeOwned<Tensor>::(?:borrowed|owned)|std::ref|std::cref"

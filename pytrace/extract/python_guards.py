@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 #: How much of a condition is kept: enough to recognise it.
 _LIMIT = 200
+#: What binds less than "and".
+_LOOSE = re.compile(r"^(?!not \().* (?:or|if|:=) |^lambda\b")
 
 
 class Frame:
@@ -80,7 +83,9 @@ class Guards:
             return -1
         frame = frames[depth]
         if frame.number < 0:
-            whole = " and ".join(self._text(f) for f in frames[: depth + 1])
+            texts = list(dict.fromkeys(self._text(f) for f in frames[: depth + 1]))
+            # Joined by "and", a condition with alternatives of its own would read as another one.
+            whole = " and ".join(f"({t})" if len(texts) > 1 and _LOOSE.search(t) else t for t in texts)
             frame.number = self._numbers.setdefault(whole, len(self.texts))
             if frame.number == len(self.texts):
                 self.texts.append(whole)

@@ -17,10 +17,9 @@ from tree_sitter import Node
 from pytrace.extract import python_tables as tables
 from pytrace.extract.python_definitions import Definitions
 from pytrace.extract.python_guards import Guards
-from pytrace.extract.python_symbols import MAX_LENGTH, TENSOR, UNKNOWN, annotation
+from pytrace.extract.python_symbols import MAX_LENGTH, TENSOR, UNKNOWN, element
 from pytrace.extract.python_values import methods_by_kind, prose, split
 
-_ISINSTANCE = re.compile(r"(\bnot )?\bisinstance\((\w+), *\(?([\w.]+)")
 _OPERATOR = re.compile(r"@torch\.ops\.|\.aten\.")
 _SETTERS = re.compile(r"@(\w+)\.setter")
 _ARGUMENTS_LIMIT = 300
@@ -54,6 +53,8 @@ _HANDLERS = {
     "unary_operator": "on_unary",
     "not_operator": "on_operand",
     "comparison_operator": "on_comparison",
+    "conditional_expression": "on_conditional",
+    "boolean_operator": "on_boolean",
 }
 
 
@@ -166,16 +167,36 @@ class Reader(Definitions):
 
     def _narrow(self, text: str, block: Node | None) -> None:
         """``if isinstance(x, Tensor):`` says what x is in the block, ``if not …`` what it is behind it."""
-        for negated, name, kind in _ISINSTANCE.findall(text):
-            before = self.scope.env.get(name, TENSOR)
-            if (before and before[0] != "%") or annotation(kind)[0] != TENSOR:
-                continue
+        for negated, name, before in self.tested(text):
             if negated and block is not None:
                 self._later(block.end_byte, name, TENSOR)
             elif not negated:
                 self.scope.env[name] = TENSOR
                 if block is not None:
                     self._later(block.end_byte, name, before)
+
+    def on_conditional(self, node: Node, start: int) -> None:
+        """``x.item() if isinstance(x, Tensor) else x``: what x is on one of the two sides."""
+        children = node.named_children
+        if len(children) != 3 or "isinstance(" not in (text := self.text(children[1])):
+            return
+        for negated, name, before in self.tested(text):
+            side = children[2 if negated else 0]
+            if negated:
+                self._later(side.start_byte, name, TENSOR)
+            else:
+                self.scope.env[name] = TENSOR
+            self._later(side.end_byte, name, before)
+
+    def on_boolean(self, node: Node, start: int) -> None:
+        """``isinstance(x, Tensor) and x.is_complex()``: what x is on the right."""
+        left, operator, right = node.child(0), node.child(1), node.child(2)
+        if left is None or operator is None or right is None or "isinstance(" not in (text := self.text(left)):
+            return
+        for negated, name, before in self.tested(text):
+            if negated == (operator.type == "or"):
+                self._later(right.start_byte, name, TENSOR)
+                self._later(right.end_byte, name, before)
 
     def on_condition(self, node: Node, start: int) -> None:
         """``while condition:``."""
@@ -225,12 +246,8 @@ class Reader(Definitions):
 
     def on_comprehension(self, node: Node, start: int) -> None:
         """The body stands before the loops that bind its names."""
-        clause = self.kinds.for_in_clause
-        for child in node.named_children:
-            if child.kind_id == clause:
-                symbol = self.iterate(child.child_by_field_name("left"), child.child_by_field_name("right"))
-                if symbol:
-                    self.emit(symbol + ".__iter__()", start, node)
+        for symbol in self.loops(node):
+            self.emit(symbol + ".__iter__()", start, node)
 
     def on_named(self, node: Node, start: int) -> None:
         """``name := value``."""
@@ -269,10 +286,16 @@ class Reader(Definitions):
         targets = left.named_children
         if right.kind_id in (self.kinds.expression_list, self.kinds.tuple) and right.named_child_count == len(targets):
             for target, value in zip(targets, right.named_children):
-                self.bind(target, self.value(value))
+                if target.kind_id == self.attribute:
+                    self._attribute_assignment(target, value, UNKNOWN, start)
+                else:
+                    self.bind(target, self.value(value))
                 self._refer(value, start)
             return
         symbol = self.value(right)
+        for target in targets if symbol else ():
+            if target.kind_id == self.attribute:  # self.loc, self.scale = broadcast_all(loc, scale)
+                self._attribute_assignment(target, None, element(symbol), start)
         if symbol and not symbol.endswith("{}"):
             self.emit(symbol + ".__iter__()", start, right)
         self.bind(left, symbol)

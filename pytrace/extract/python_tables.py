@@ -114,6 +114,10 @@ CONTAINERS = frozenset({"ModuleList", "Sequential", "ParameterList"})
 #: nn.Module methods that make an attribute hold a Tensor (torch/nn/modules/module.py).
 TENSOR_REGISTRATIONS = frozenset({"register_buffer", "register_parameter"})
 
+#: What stands under a key of an optimizer's parameter group (``self.param_groups[0]["params"]``):
+#: torch/optim/optimizer.py, add_param_group(), makes a list of it and refuses what is no Tensor.
+PARAMETER_GROUP = {"params": "T{}"}
+
 #: Decorators whose function is a declaration for the type checker, not code that runs.
 DECLARATIONS = frozenset(
     {"overload", "typing.overload", "_overload", "torch.jit._overload", "torch.jit._overload_method"}

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 #: How deep an expression is followed; written by hand none is.
 _DEPTH = 50
 _SPACE = re.compile(r"\s+")
+_ISINSTANCE = re.compile(r"(\bnot )?\bisinstance\((\w+), *\(?([\w.]+)")
 
 #: Kind of expression -> method that says what it is; identifiers are looked up, all other kinds are unknown.
 _EVALUATORS = {
@@ -227,6 +228,30 @@ class Values:
         arguments, comment = call.child(1), self.kinds.comment
         return [c for c in arguments.named_children if c.kind_id != comment] if arguments is not None else []
 
+    def tested(self, text: str) -> Iterator[tuple[bool, str, str]]:
+        """The names that a condition asks whether they are Tensors, and that are not known to be something else.
+
+        Rows are (whether it asks for the contrary, name, its symbol so far).
+        """
+        for negated, name, kind in _ISINSTANCE.findall(text):
+            before = self.scope.env.get(name, TENSOR)
+            if (not before or before[0] == "%") and annotation(kind)[0] == TENSOR:
+                yield bool(negated), name, before
+
+    def loops(self, node: Node) -> list[str]:
+        """Bind the names of a comprehension; the symbols of what its loops iterate over, as ``iterate`` gives them."""
+        found = []
+        for child in node.named_children:
+            if child.kind_id == self.kinds.for_in_clause:
+                symbol = self.iterate(child.child_by_field_name("left"), child.child_by_field_name("right"))
+                if symbol:
+                    found.append(symbol)
+            elif child.type == "if_clause" and "isinstance(" in (text := self.text(child)):
+                for negated, name, _ in self.tested(text):
+                    if not negated:
+                        self.scope.env[name] = TENSOR
+        return found
+
     def iterate(self, left: Node | None, right: Node | None) -> str:
         """Bind the targets of a loop; the symbol of what is iterated over, "" when its iteration is of no interest."""
         if left is None or right is None:
@@ -292,6 +317,11 @@ class Values:
         return self.value(arguments[index]) if len(arguments) > index else UNKNOWN
 
     def _value_subscript(self, node: Node) -> str:
+        key = node.child(2)
+        if key is not None and key.kind_id == self.kinds.string:
+            known = tables.PARAMETER_GROUP.get(self.text(key).strip("\"'"))
+            if known and "group" in self.text(node.children[0]):
+                return known
         return element(self.value(node.child(0)))
 
     def _value_inner(self, node: Node) -> str:
@@ -315,7 +345,18 @@ class Values:
         children = node.named_children
         if len(children) != 3:
             return UNKNOWN
-        return self.value(children[0]) or self.value(children[2])
+        test = self.text(children[1])
+        tested = [*self.tested(test)] if "isinstance(" in test else []
+        if not tested:
+            return self.value(children[0]) or self.value(children[2])
+        sides = []
+        for index in (0, 2):
+            for negated, name, before in tested:
+                self.scope.env[name] = TENSOR if negated == (index == 2) else before
+            sides.append(self.value(children[index]))
+        for _, name, before in tested:
+            self.scope.env[name] = before
+        return sides[0] or sides[1]
 
     def _value_sequence(self, node: Node) -> str:
         for child in node.named_children:
@@ -325,9 +366,6 @@ class Values:
         return UNKNOWN
 
     def _value_comprehension(self, node: Node) -> str:
-        clause = self.kinds.for_in_clause
-        for child in node.named_children:
-            if child.kind_id == clause:
-                self.iterate(child.child_by_field_name("left"), child.child_by_field_name("right"))
+        self.loops(node)
         symbol = self.value(node.named_child(0))
         return bounded(symbol + "{}") if symbol else UNKNOWN

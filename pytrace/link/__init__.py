@@ -20,6 +20,7 @@ def link(
     from pytrace.link import (
         around,
         autograd_nodes,
+        binding_lambdas,
         bindings,
         calls,
         cpp_frontend,
@@ -34,11 +35,12 @@ def link(
         python_registrations,
         registrations,
         ufuncs,
+        vendor_headers,
         wrapped,
     )
     from pytrace.link.context import Context
 
-    ctx = Context(dict(sorted(files.items())))
+    ctx = Context(dict(sorted({**files, **vendor_headers.wanted(files)}.items())))
     macros.link(ctx, jobs)
     ctx.graph.states["link"] = edited.state_of(ctx)
     operators.link(ctx)
@@ -52,6 +54,7 @@ def link(
     wrapped.link(ctx)
     cpp_frontend.link(ctx)
     bindings.link(ctx)
+    binding_lambdas.link(ctx)
     python.link(ctx)
     python_registrations.link(ctx)
     init_order.link(ctx)

@@ -5,7 +5,9 @@ One file at a time, with the tables of the whole tree at hand (``Resolver``). Ea
 call               a definition that C++'s lookup finds for the name
 operator-call      ``at::foo(…)``, ``at::_ops::foo::call``, ``tensor.foo(…)`` on a Tensor
 tensor-operator    ``a + b`` on Tensors (aten/src/ATen/TensorOperators.h, templates/TensorBody.h)
-virtual-call       a method that the class only declares: the definitions in the classes derived from it
+virtual-call       a method that the class only declares, or whose default body only raises: the definitions in the
+                   classes derived from it
+operator-lookup    ``Dispatcher::singleton().findSchemaOrThrow("ns::name", "overload")``
 template-argument  a call through a template parameter: see link/templates.py
 direct-dispatch    ``at::cpu::foo(…)``: the kernel of one dispatch key, without the dispatcher
 stub-call          a DispatchStub is called or handed on
@@ -20,21 +22,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from pytrace.extract.cpp_callee import LOOKUPS
 from pytrace.extract.cpp_text import split_top, template_arguments, without_templates
 from pytrace.forks import fork_map
 from pytrace.link import formula_calls
+from pytrace.link.binding_lambdas import DEFINES, Lambdas
+from pytrace.link.choice import choose
 from pytrace.link.context import Context
 from pytrace.link.cpp_scope import Types
 from pytrace.link.cpp_types import TENSOR_METHODS, kind_of
 from pytrace.link.functions import HEADERS, FunctionTable, Symbol
 from pytrace.link.functors import Functors, Use
 from pytrace.link.functors import add as add_functors
-from pytrace.link.instantiations import Instantiations
-from pytrace.link.libraries import entry_point, vendor_of
-from pytrace.link.operator_calls import DIRECT, OPERATOR_NAMESPACES, OperatorCalls
-from pytrace.link.overloads import IMPOSSIBLE, KNOWN, rank
+from pytrace.link.instantiations import Instantiations, Parts
+from pytrace.link.jiterator import Jiterator
+from pytrace.link.libraries import RUNS, entry_point, vendor_of
+from pytrace.link.operator_calls import DIRECT, OPERATOR_NAMESPACES, OperatorCalls, looked_up
+from pytrace.link.overloads import KNOWN
 from pytrace.link.resolved import CallRow, Packed, Resolved, Row
 from pytrace.link.templates import Deferred, Site, Templates, constants, parameter_names
+from pytrace.link.vendor_headers import is_outside
 from pytrace.model import EdgeKind, Facts, NodeKind
 
 #: Namespaces below which there is nothing to find: SIMD values (aten/src/ATen/cpu/vec) compute in registers.
@@ -42,6 +49,8 @@ LEAVES = ("at::vec",)
 #: Enumerators of vendors are spelt like functions (miopenLSTM); a function handed on makes or ends something.
 _MAKES = re.compile(r"[Cc]reate|[Dd]estroy")
 _ENDS = re.compile(r"[Dd]estroy|[Dd]elete|[Ff]ree")
+#: A call through a base class with more derived classes than this tells nothing.
+_MOST_OVERRIDERS = 16
 
 
 class Resolver:
@@ -61,9 +70,11 @@ class Resolver:
         }
         self.chooser = OperatorCalls(ctx.operators)
         self.templates = Templates()
-        self.functors = Functors(ctx.functions, self.types)
+        self.functors = Functors(ctx.functions, self.types, Jiterator(ctx.files))
         self.instantiations = Instantiations(self.templates)
         self.virtual: list[tuple[str, Row]] = []
+        self._given_with: dict[str, tuple[str, ...]] = {}
+        self.lambdas = Lambdas({})
         self._alias_functions: dict[tuple[str, str, str], list[list[Symbol]]] = {}
 
     def note_aliases(self, path: str, rows: Iterable[tuple[str, str, str, str, int]]) -> None:
@@ -83,11 +94,16 @@ class Resolver:
     def resolve(self, path: str, facts: Facts) -> Resolved:
         """Edges of the file, unresolved names, library calls: see ``Resolved``."""
         self.note_aliases(path, facts.get("usings", ()))
+        self.lambdas = Lambdas(facts)
         return self.resolve_calls(path, self.functions.by_file.get(path, []), facts.get("calls", ()))
 
-    def resolve_calls(self, path: str, symbols: Sequence[Symbol], calls: Iterable[CallRow]) -> Resolved:
+    def resolve_calls(self, path: str, symbols: Sequence[Symbol], calls: Sequence[CallRow]) -> Resolved:
         """Resolve rows of ``extract.cpp.Call`` whose first column counts ``symbols``; see ``resolve``."""
         self.path = path
+        #: (function, line, class) of objects that are called where they are made, ``Base<>()(x, f)``: that call's row
+        self.invocations = {
+            (c[0], c[3], without_templates(c[6][1:])): c for c in calls if c[2] == "operator()" and c[6][:1] == "C"
+        }
         self.rows: list[Row] = []
         self.lost: list[tuple[str, str, int, str]] = []
         self.library_calls: list[tuple[int, str, int, str, str]] = []
@@ -113,9 +129,14 @@ class Resolver:
                 for owner in self.functions.class_names(call[2], self.symbol.scope, path):
                     self.templates.add_class(owner, Site(self.symbol, call[7], (), call[3]))
                 continue
+            if call[2] in DEFINES:
+                self.lambdas.around(call[4])
             before = len(self.rows)
             handlers[call[1]](call)
-            if call[4] and self.symbol.templates and len(self.rows) > before:
+            if len(self.rows) == before:
+                continue
+            self.lambdas.note(call[3], self.rows[before:])
+            if call[4] and self.symbol.templates:
                 self.instantiations.note(path, self.symbol, self.rows[before:])
         return self._unique(), self.lost, self.library_calls
 
@@ -125,14 +146,17 @@ class Resolver:
         functors = [tuple(use) for use in self.functors.drain()]
         virtual = [tuple(row) for _, row in self.virtual]
         self.virtual.clear()
-        noted = self.templates.drain(), self.instantiations.drain()
+        lambdas = [(owner, name, tuple(row)) for owner, name, row in self.lambdas.noted]
+        noted = self.templates.drain(), self.instantiations.drain(), lambdas
         return [tuple(row) for row in rows], lost, libraries, functors, virtual, noted
 
     def unpack(self, ctx: Context, path: str, packed: Packed) -> Resolved:
         """The inverse of ``pack``, in the process that links: functors enter the graph, templates are noted here."""
-        rows, lost, libraries, functors, virtual, (templates, conditional) = packed
+        rows, lost, libraries, functors, virtual, (templates, conditional, lambdas) = packed
         add_functors(ctx, path, [Use(*row) for row in functors])
         self.virtual += [(path, Row(*row)) for row in virtual]
+        if lambdas:
+            ctx.lambdas[path] = [(owner, name, Row(*row)) for owner, name, row in lambdas]
         self.templates.absorb(templates, self.functions.by_id)
         if conditional:
             self.instantiations.absorb(path, conditional)
@@ -203,6 +227,12 @@ class Resolver:
             return
         symbols = self.functions.lookup(name, scope, path)
         if symbols:
+            if (
+                not head
+                and symbols[0].owner != self.symbol.owner
+                and self.symbol.owner in self._giving(self.symbol.owner)
+            ):
+                self._given_to_bases(self.symbol.owner, call, ends=False)
             public = head in ("at", "torch") or (not head and self._declares_operator(bare, symbols))
             if not (public and self._operator(bare, call)):
                 self._to_symbols(self._choose(symbols, call), "call", call)
@@ -223,6 +253,10 @@ class Resolver:
             if field:
                 self._method((*call[:2], "operator()", *call[3:6], "T" + field, *call[7:]))
                 return
+            symbols = self._of_arguments(call)
+            if symbols:
+                self._to_symbols(self._choose(symbols, call), "call", call)
+                return
         elif head.isidentifier() and self._defer(head, bare, call):
             return
         vendor = vendor_of(name)
@@ -230,6 +264,22 @@ class Resolver:
             self.library_calls.append((self.symbol.id, entry_point(name), call[3], call[4], vendor))
         elif head == "at" and bare not in self.functions.by_bare:
             self.lost.append(("call", name, call[3], "no operator and no definition of this name"))
+
+    def _of_arguments(self, call: CallRow) -> list[Symbol]:
+        """What a name without ``::`` means in the namespaces of its arguments' classes (C++: [basic.lookup.argdep])."""
+        name, path = call[2], self.path
+        if name not in self.functions.by_bare:
+            return []
+        for kind in self._kinds(call[5]):
+            kind = kind.removeprefix("ptr ").rstrip("?")
+            if kind in KNOWN or not kind:
+                continue
+            for owner in self.functions.class_names(kind, self.symbol.scope, path):
+                namespace = owner.rpartition("::")[0]
+                found = [s for s in self.functions.lookup(f"{namespace}::{name}", "", path) if not s.owner]
+                if namespace and found:
+                    return found
+        return []
 
     def _operator(self, bare: str, call: CallRow, qualified: bool = True) -> bool:
         """Resolve ``at::bare(…)``; False when there is no operator with a function of this name.
@@ -284,26 +334,15 @@ class Resolver:
 
     def _choose(self, symbols: Sequence[Symbol], call: CallRow) -> list[Symbol]:
         """The overload that C++ would take; all that fit equally when the kinds do not tell."""
-        if len(symbols) == 1:
+        if len(symbols) == 1 and "Tlambda" not in call[5]:
             return list(symbols)
-        arguments = call[5]
-        count = len(arguments)
-        fitting = [s for s in symbols if s.required <= count <= s.total] or list(symbols)
-        if len(fitting) > 1:
-            kinds = self._kinds(arguments)
-            ranked = []
-            for symbol in fitting:
-                parameters = [_parameter(p[0]) for p in symbol.parameters]
-                ranked.append((rank(kinds, parameters, 0) if count <= len(parameters) else IMPOSSIBLE, symbol))
-            best = min(r for r, _ in ranked)
-            fitting = [s for r, s in ranked if r == best]
-        if len(fitting) > 1:
-            own = [s for s in fitting if s.file == self.path]
-            fitting = own or fitting
-        return fitting
+        return choose(symbols, self._kinds(call[5]), call[7], self.path, self.functions.classes_by_bare)
 
     def _method(self, call: CallRow) -> None:
         name = call[2]
+        if name in LOOKUPS:
+            self._to_operators(looked_up(call[7]), "operator-lookup", call)
+            return
         receiver = call[6]
         scope, path = self.symbol.scope, self.path
         kind = self.types.kind(receiver, scope, path)
@@ -330,21 +369,48 @@ class Resolver:
         for owner in self.functions.class_names(kind, scope, path):
             symbols = self.functions.methods(owner, name, path)
             if symbols:
-                self._to_symbols(self._choose(symbols, call), "call", call)
+                own = self._choose(symbols, call)
+                others = self._overriders(owner, name, call) if any(s.refuses for s in own) else []
+                if others:
+                    # there to be overridden: the body of a derived class, or else it raises
+                    count = len(own) + len(others)
+                    for symbol in own:
+                        self._edge(symbol.id, EdgeKind.CALLS, "call", call, count)
+                    self._virtual(others, call, count)
+                else:
+                    self._to_symbols(own, "call", call)
                 self._given_by_alias(kind, call)
                 return
             symbols = self.functions.overriders(owner, name, path)
             if symbols:
-                for symbol in symbols:
-                    row = Row(
-                        self.symbol.id, symbol.id, EdgeKind.CALLS, "", "virtual-call", call[3], call[4], len(symbols)
-                    )
-                    self.virtual.append((path, row))
+                self._virtual(symbols, call, len(symbols))
                 return
+        if name in RUNS:
+            first, mark, rest = kind.partition("::")
+            for spelt in [kind, *(target + mark + rest for _, target in self.functions.names_of(first, path) if mark)]:
+                spelt = spelt.replace(" ", "")
+                vendor = vendor_of(f"{spelt}::{name}")
+                if vendor:
+                    self.library_calls.append((self.symbol.id, f"{spelt}::{name}", call[3], call[4], vendor))
+                    return
+
+    def _overriders(self, owner: str, name: str, call: CallRow) -> list[Symbol]:
+        """Whose method runs instead of one with a body; none where there are so many that they say nothing."""
+        count = len(call[5])
+        found = [s for s in self.functions.overriders(owner, name, self.path) if s.required <= count <= s.total]
+        return found if len(found) <= _MOST_OVERRIDERS else []
+
+    def _virtual(self, symbols: Iterable[Symbol], call: CallRow, candidates: int) -> None:
+        for symbol in symbols:
+            row = Row(self.symbol.id, symbol.id, EdgeKind.CALLS, "", "virtual-call", call[3], call[4], candidates)
+            self.virtual.append((self.path, row))
 
     def _is_method(self, name: str) -> bool:
         """Whether a class of the tree other than Tensor has a method of this name."""
-        return any(s.owner not in ("", "at::Tensor", "at::TensorBase") for s in self.functions.by_bare.get(name, ()))
+        return any(
+            s.owner not in ("", "at::Tensor", "at::TensorBase") and not is_outside(s.file)
+            for s in self.functions.by_bare.get(name, ())
+        )
 
     def _tensor_method(self, name: str, call: CallRow) -> None:
         """``x.name(…)`` on a Tensor: an operator, or a method that TensorBody.h or TensorBase.h write by hand."""
@@ -378,12 +444,19 @@ class Resolver:
         owners = self.functions.class_names(call[2], self.symbol.scope, self.path)
         if owners:
             self._made(owners, call)
+        elif call[7]:
+            # ``gemm<double>(ARGUMENTS(double));`` reads like a declaration, and is a call of a function template
+            symbols = self.functions.lookup(call[2], self.symbol.scope, self.path)
+            if symbols:
+                self._to_symbols(self._choose(symbols, call), "call", call)
 
     def _defer(self, parameter: str, method: str, call: CallRow) -> bool:
         """Note a call through a template parameter; False when ``parameter`` is none."""
         if not self.templates.parameter_of(self.symbol, parameter, self):
             return False
-        self.templates.deferred.append(Deferred(self.symbol, parameter, method, call[3], call[4], ()))
+        made = None if method else self.invocations.get((call[0], call[3], parameter))
+        kinds = self._kinds((made or call)[5]) if made or method else ()
+        self.templates.deferred.append(Deferred(self.symbol, parameter, method, call[3], call[4], kinds))
         return True
 
     def _made(self, owners: Sequence[str], call: CallRow) -> None:
@@ -392,12 +465,16 @@ class Resolver:
                 continue
             if call[7]:
                 self.templates.add_class(owner, Site(self.symbol, call[7], call[5], call[3]))
-            self._given_to_bases(owner, call)
+            for giving in self._giving(owner):
+                self._given_to_bases(giving, call)
             bare = owner.rpartition("::")[2]
             constructors = self.functions.methods(owner, bare, self.path)
             if constructors:
                 self._to_symbols(self._choose(constructors, call), "construct", call)
             invoked = self.functions.methods(owner, "operator()", self.path)
+            invocation = self.invocations.get((call[0], call[3], call[2]))
+            if invoked and invocation:
+                invoked = self._choose(invoked, invocation)
             if invoked:
                 if any(s.kind == "device" for s in invoked):
                     self.functors.made(self.symbol, owner, call)
@@ -425,16 +502,28 @@ class Resolver:
         for symbols in found:
             self._to_symbols(symbols, "reference", call)
 
-    def _given_to_bases(self, owner: str, call: CallRow) -> None:
+    def _giving(self, owner: str) -> tuple[str, ...]:
+        """Of a class and those of its fields, which are made with it, the ones whose bases are given functions."""
+        found = self._given_with.get(owner)
+        if found is None:
+            kinds = [kind_of(t) for info in self.functions.classes.get(owner, ()) for t in info.fields.values()]
+            inside = [q for k in kinds if " " not in k for q in self.functions.class_names(k, owner, self.path)]
+            classes = self.functions.classes
+            found = tuple(q for q in dict.fromkeys([owner, *inside]) if any(info.given for info in classes.get(q, ())))
+            self._given_with[owner] = found
+        return found
+
+    def _given_to_bases(self, owner: str, call: CallRow, ends: bool = True) -> None:
         """``class TensorDescriptor : Descriptor<…, &cudnnCreateTensorDescriptor, &cudnnDestroyTensorDescriptor>``.
 
-        Who makes an object of the class runs what its bases are given.
+        Who makes an object of the class runs what its bases are given. Who calls a method of the base from within the
+        class may have it made, but not ended (``ends``).
         """
-        for info in self.functions.classes.get(owner, ()):
+        for info in self.functions.infos(owner, self.path):
             for base in info.given:
                 for part in split_top(base):
                     name = part.lstrip("& ").strip()
-                    if part.startswith("&") and vendor_of(name):
+                    if part.startswith("&") and vendor_of(name) and (ends or not _ENDS.search(name)):
                         self.library_calls.append(
                             (self.symbol.id, entry_point(name), call[3], call[4], vendor_of(name))
                         )
@@ -504,13 +593,6 @@ def _bare_class(callee: str) -> bool:
     return without_templates(callee).rpartition("::")[2][:1].isupper()
 
 
-def _parameter(text: str) -> tuple[str, bool]:
-    kind = kind_of(text)
-    if kind.endswith("?"):
-        return kind[:-1], True
-    return kind, False
-
-
 def link(ctx: Context, jobs: int = 1) -> None:
     """Add the edges that start in C++ functions and in formulas; files are spread over ``jobs`` processes."""
     resolver = Resolver(ctx)
@@ -521,16 +603,24 @@ def link(ctx: Context, jobs: int = 1) -> None:
         resolved = resolver.resolve(path, ctx.files[path][1])
         return resolver.pack(resolved)
 
+    outside = [path for path in paths if is_outside(path)]
+    paths = paths[len(outside) :]  # they sort first
     for path, packed in zip(paths, fork_map(work, paths, jobs)):
         add(ctx, path, resolver.unpack(ctx, path, packed))
+    parts = Parts(ctx.graph, resolver.functions.by_id)
     for path, row in resolver.instantiations.settled(resolver.functions.by_id):
-        add(ctx, path, ([row], [], []))
+        add(ctx, path, ([parts.placed(row)], [], []))
     indirect = [*resolver.virtual, *resolver.templates.rows(resolver)]
     made = {e[1] for e in ctx.graph.edges if e[4] in ("construct", "reference")}
     for path, row in indirect:
         if row.kind == EdgeKind.CALLS and row.rule == "virtual-call" and row.dst in made:
             row = row._replace(kind=EdgeKind.MAY_CALL)
-        add(ctx, path, ([row], [], []))
+        add(ctx, path, ([parts.placed(row)], [], []))
+    parts.handed_on([*resolver.instantiations.handed_on, *resolver.templates.handed_on])
+    reached = {e[1] for e in ctx.graph.edges} if outside else set()
+    for path in outside:  # of a vendor's headers only what the tree uses
+        rows, lost, libraries = resolver.resolve(path, ctx.files[path][1])
+        add(ctx, path, (rows, lost, [call for call in libraries if call[0] in reached]))
     formula_calls.link(ctx, resolver)
 
 
@@ -538,6 +628,8 @@ def add(ctx: Context, path: str, resolved: Resolved) -> None:
     """Put what was resolved in one file into the graph."""
     graph = ctx.graph
     rows, lost, libraries = resolved
+    library_rule = "vendor-header" if is_outside(path) else "library-call"
+    path = "" if is_outside(path) else path
     for src, dst, edge_kind, key, rule, line, guard, candidates in rows:
         graph.edge(
             src, dst, edge_kind, key, rule=rule, file=path, line=line, guard=guard, candidates=candidates, owner=path
@@ -546,6 +638,4 @@ def add(ctx: Context, path: str, resolved: Resolved) -> None:
         graph.unresolved_name(path, what, name, line, reason)
     for src, name, line, guard, vendor in libraries:
         node = graph.shared(NodeKind.LIBRARY, name, attrs={"vendor": vendor})
-        graph.edge(
-            src, node, EdgeKind.CALLS_LIBRARY, rule="library-call", file=path, line=line, guard=guard, owner=path
-        )
+        graph.edge(src, node, EdgeKind.CALLS_LIBRARY, rule=library_rule, file=path, line=line, guard=guard, owner=path)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pytrace.link.macros import MacroTable
     from pytrace.link.operators import OperatorTable
     from pytrace.link.registration_stubs import StubTable
+    from pytrace.link.resolved import Row
 
 
 @dataclass
@@ -32,6 +33,9 @@ class Context:
     macros: MacroTable = field(init=False)
     #: (operator, dispatch key) -> function nodes, own and inherited; set by link/dispatch.py
     kernels_of: dict[tuple[str, str], list[int]] = field(default_factory=dict)
+
+    #: path -> (owner, name, edge) of what pybind11 lambdas call; set by link/calls.py
+    lambdas: dict[str, list[tuple[str, str, Row]]] = field(default_factory=dict)
 
     def of_kind(self, kind: str) -> Iterator[tuple[str, Facts]]:
         """(path, facts) of every file of this kind, by path."""

@@ -58,11 +58,13 @@ class Types:
         return found
 
     def _resolve_alias(self, kind: str, scope: str, file: str) -> str:
-        if not kind or kind in KNOWN or " " in kind or (not kind[0].isupper() and "::" not in kind):
+        if not kind or kind in KNOWN or " " in kind:
             return kind
         bare = kind.rpartition("::")[2]
         better = {kind_of(t) for _, t in self.functions.names_of(bare, file) if t != kind} - {"", bare, kind}
-        return better.pop() if len(better) == 1 else kind
+        if len(better) != 1 or (bare == kind and not kind[0].isupper() and " " not in next(iter(better))):
+            return kind  # of names like ``value_t``, which many scopes give a meaning, only tuples and pointers
+        return better.pop()
 
     def owner_of(self, scope: str) -> str:
         """The class whose member stands in ``scope``, or ""."""
@@ -90,6 +92,9 @@ class Types:
         if first == "G":
             number, _, inner = rest.partition("|")
             kind = self.kind(inner, scope, file, step)
+            if kind.isidentifier() and kind not in KNOWN:  # ``using graph_and_tensors = std::tuple<…>``
+                named = {kind_of(t) for _, t in self.functions.names_of(kind, file) if "tuple" in t or "pair" in t}
+                kind = named.pop() if len(named) == 1 else kind
             if kind.startswith("tuple "):
                 parts = kind[6:].split(";")
                 return parts[int(number)] if int(number) < len(parts) else ""

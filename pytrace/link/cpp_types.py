@@ -137,6 +137,10 @@ _POINTERS = frozenset(
         "ExclusivelyOwned",
         "reference_wrapper",
         "strong_pointer",
+        # functions of the standard library and of c10 that make one of the class that they are given
+        "make_unique",
+        "make_shared",
+        "make_intrusive",
     ]
 )
 

@@ -18,9 +18,11 @@ from typing import Any
 
 from pytrace.graph import Delta, Graph
 from pytrace.link import calls, functions, macros, operators, registration_stubs
+from pytrace.link.binding_lambdas import Lambdas
 from pytrace.link.context import Context
 from pytrace.link.resolved import Packed
-from pytrace.model import GIVEN, EdgeKind, Facts, NodeKind
+from pytrace.link.vendor_headers import is_outside
+from pytrace.model import EdgeKind, Facts, NodeKind
 from pytrace.store import Store
 
 #: Kinds of files whose facts the state holds.
@@ -32,7 +34,7 @@ _BODY = frozenset(("calls", "dtypes", "environments", "errors", "diagnostics"))
 _MADE_ANEW = frozenset(
     (
         *("call", "operator-call", "tensor-operator", "direct-dispatch", "stub-call", "launch", "reference"),
-        *("construct", "message", "library-call", "functor", "at-dispatch"),
+        *("construct", "message", "library-call", "functor", "at-dispatch", "operator-lookup"),
     )
 )
 
@@ -72,8 +74,16 @@ def relink(
         return None
     for path in new:
         ctx.files[path] = ctx.files[path][0], new[path]
+    known = {path: _ids(store, path, old[path].get("functions", ())) for path in new}
+    if None in known.values():
+        return None
     delta = Delta(list(new), added=Graph(store.last_node() + 1))
-    _tables(ctx, store, delta, {path: found for path, found in matched.items() if found is not None})
+    ids = {
+        path: [found[at] if at >= 0 else _new_node(ctx, delta, path, number) for number, at in enumerate(places)]
+        for path in new
+        if (found := known[path]) is not None and (places := matched[path]) is not None
+    }
+    _tables(ctx, store, ids)
     resolver = calls.Resolver(ctx)
     resolver.op_nodes = {node.name: node.id for node in store.all_nodes(NodeKind.OP)}
     try:
@@ -85,11 +95,8 @@ def relink(
 
 def _joined(table: macros.MacroTable, path: str, facts: Facts) -> Facts:
     more = macros.expand_file(table, path, facts) if facts.get("invocations") else {}
-    found = macros.expand_bodies(table, path, facts) if facts.get("environments") else []
-    joined = macros.joined(facts, more) if more else dict(facts)
-    if found:
-        joined["calls"] = [*joined.get("calls", ()), *found]
-    return joined
+    found, gone = macros.expand_bodies(table, path, facts) if facts.get("environments") else ([], set())
+    return macros.with_bodies(macros.joined(facts, more) if more else dict(facts), found, gone)
 
 
 def _offer(path: str, facts: Facts) -> Any:
@@ -129,8 +136,26 @@ def _without_numbers(value: Any) -> Any:
     return 0 if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def _tables(ctx: Context, store: Store, delta: Delta, matched: Mapping[str, list[int]]) -> None:
-    """The tables of the link stage, with the ids that the store knows."""
+def _ids(store: Store, path: str, rows: Any) -> list[int] | None:
+    """The nodes of the functions of an edited file as it was, in their order; None when one is not found.
+
+    Not by the order of ids: a function that came with an earlier edit has an id behind all others.
+    """
+    nodes: dict[tuple[str, str, int], list[int]] = {}
+    for node in store.owned_nodes(path):
+        nodes.setdefault((node.kind, node.name, node.line), []).append(node.id)
+    found = []
+    for row in rows:
+        kind, name, _, line, *_ = functions.node_of(row, path)
+        ids = nodes.get((kind, name, line))
+        if not ids:
+            return None
+        found.append(ids.pop(0))
+    return found
+
+
+def _tables(ctx: Context, store: Store, edited: Mapping[str, list[int]]) -> None:
+    """The tables of the link stage, with the ids that the store knows; those of the functions of ``edited`` files."""
     operators.link(ctx)
     functions.link(ctx)
     ids: dict[str, list[int]] = {}
@@ -138,13 +163,10 @@ def _tables(ctx: Context, store: Store, delta: Delta, matched: Mapping[str, list
         ids.setdefault(owner, []).append(node_id)
     by_id = {}
     for path, symbols in ctx.functions.by_file.items():
-        known = ids.get(path, [])
-        if path in matched:
-            known = [
-                known[at] if at >= 0 else _new_node(ctx, delta, path, number)
-                for number, at in enumerate(matched[path])
-                if at < len(known)
-            ]
+        # Of a file that was edited before, the state knows the functions that it had at first; they come first here.
+        known = edited[path] if path in edited else ids.get(path, [])
+        if is_outside(path):
+            known = _outside(store, [symbol.name for symbol in symbols])
         for symbol, node_id in zip(symbols, known, strict=False):
             symbol.id = node_id
             by_id[node_id] = symbol
@@ -157,6 +179,20 @@ def _tables(ctx: Context, store: Store, delta: Delta, matched: Mapping[str, list
     for edge in store.all_edges(EdgeKind.DISPATCHES):
         if edge.src in names:
             ctx.kernels_of.setdefault((names[edge.src], edge.key), []).append(edge.dst)
+
+
+def _vendor_uses(packed: Packed, outside: set[int]) -> set[Any]:
+    """What a file uses of vendors' headers (link/vendor_headers.py): their functions, and names that they may know."""
+    return {row[1] for row in packed[0] if row[1] in outside} | {call[1] for call in packed[2] if "::" in call[1]}
+
+
+def _outside(store: Store, names: list[str]) -> list[int]:
+    """The nodes of functions of a vendor's headers, which no file owns, in the order of ``names``."""
+    ids = {
+        name: [n.id for n in store.named(name, NodeKind.FUNCTION) if "header" in n.attrs]
+        for name in dict.fromkeys(names)
+    }
+    return [ids[name].pop(0) for name in names]
 
 
 def _new_node(ctx: Context, delta: Delta, path: str, number: int) -> int:
@@ -175,10 +211,16 @@ def _file(
     if len(known) != len(old.get("functions", ())):
         return False
     resolver.note_aliases(path, old.get("usings", ()))
+    resolver.lambdas = Lambdas(old)
     before = resolver.pack(resolver.resolve_calls(path, known, old.get("calls", ())))
     after = resolver.pack(resolver.resolve(path, new))
     if _without_numbers(before[4:]) != _without_numbers(after[4:]):
         return False  # virtual calls, uses of templates: other files' edges may depend on them
+    if [row[2][1] for row in before[5][2]] != [row[2][1] for row in after[5][2]]:
+        return False  # what pybind11 lambdas call
+    outside = {s.id for path, found in ctx.functions.by_file.items() if is_outside(path) for s in found}
+    if not _vendor_uses(after, outside) <= _vendor_uses(before, outside):
+        return False  # what nothing used before has no edges yet
     lines = _Lines()
     kept = {s.id for s in known}
     pairs = [row for s, row in zip(symbols, new.get("functions", ()), strict=True) if s.id in kept]
@@ -303,12 +345,14 @@ def _edges(
     new: Facts,
 ) -> bool:
     graph = delta.added
-    given = set()  # calls of templates that belong to those who use them in a certain way (link/instantiations.py)
-    for edge in store.owned_edges(path):
+    owned = store.owned_edges(path)
+    templates = {e.dst: e.src for e in owned if e.kind == EdgeKind.MAY_CALL and e.rule == "template-argument"}
+    given = set()  # calls that hold for some instantiations of a template (link/instantiations.py)
+    for edge in owned:
         if edge.rule in _MADE_ANEW:
             continue
-        if edge.key == GIVEN:
-            given.add((edge.src, edge.dst, edge.kind, edge.guard))
+        if edge.src in templates:
+            given.add((templates[edge.src], edge.dst, edge.kind, edge.guard))
         line = lines.of(edge.line) if edge.file == path else edge.line
         if line is None:
             return False
@@ -335,7 +379,7 @@ def _edges(
     _known_nodes(store, graph, NodeKind.LIBRARY, [entry[1] for entry in libraries])
     _known_nodes(store, graph, NodeKind.FUNCTOR, [entry[1] for entry in functors if "::{lambda:" not in entry[1]])
     ctx.graph = graph
-    calls.add(ctx, path, resolver.unpack(ctx, path, (rows, lost, libraries, functors, [], (([], [], []), []))))
+    calls.add(ctx, path, resolver.unpack(ctx, path, (rows, lost, libraries, functors, [], (([], [], []), [], []))))
     functions.add_dtypes(ctx, path, ctx.functions.by_file.get(path, []), new.get("dtypes", ()))
     return True
 

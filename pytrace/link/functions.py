@@ -17,6 +17,7 @@ from pytrace.link.context import Context
 from pytrace.link.cpp_frontend import add_holders
 from pytrace.link.cpp_types import kind_of
 from pytrace.link.includes import Includes
+from pytrace.link.vendor_headers import is_outside, vendor_attrs
 from pytrace.model import EdgeKind, NodeKind
 
 HEADERS = (".h", ".cuh", ".hpp", ".hh", ".inl", ".hip.h")
@@ -37,9 +38,11 @@ class Symbol:
         "name",
         "owner",
         "parameters",
+        "refuses",
         "required",
         "returns",
         "scope",
+        "special",
         "templates",
         "total",
     )
@@ -65,6 +68,8 @@ class Symbol:
         self.owner = str(owner)
         self.templates = str(templates)
         self.guard = str(row[9]) if len(row) > 9 else ""
+        self.special = str(row[11]) if len(row) > 11 else ""
+        self.refuses = len(row) > 12 and bool(row[12])
 
 
 class ClassInfo:
@@ -170,7 +175,26 @@ class FunctionTable:
             hidden = [s for s in seen if s.local]
             if hidden and len(hidden) < len(seen):
                 return hidden
+            if len({s.file for s in seen}) > 1 and len(self.classes.get(seen[0].owner, ())) > 1:
+                return self._of_seen_class(seen, file)
         return seen
+
+    def infos(self, owner: str, file: str) -> list[ClassInfo]:
+        """The classes of this name that ``file`` sees the definition of; all of them when it sees none.
+
+        cuDNN's and MIOpen's sources have classes of one name (aten/src/ATen/cudnn, aten/src/ATen/miopen).
+        """
+        infos = self.classes.get(owner, [])
+        if len(infos) < 2:
+            return infos
+        return [info for info in infos if self.includes.sees(file, info.file)] or infos
+
+    def _of_seen_class(self, symbols: list[Symbol], file: str) -> list[Symbol]:
+        infos = self.infos(symbols[0].owner, file)
+        if len(infos) == len(self.classes[symbols[0].owner]):
+            return symbols
+        sees = self.includes.sees
+        return [s for s in symbols if any(sees(s.file, info.file) for info in infos)] or symbols
 
     def _usings(self, name: str, scope: str, file: str) -> Iterator[str]:
         first, mark, rest = name.partition("::")
@@ -219,8 +243,9 @@ class FunctionTable:
             qualified = f"{enclosing}::{name}" if enclosing else name
             if qualified in self.classes:
                 return [qualified]
+        head = name.rpartition("::")[0]
         for alias, target in self.names_of(bare, file):
-            if not alias or scope.startswith(alias):
+            if not alias or scope.startswith(alias) or head == alias:
                 plain = without_templates(target).strip()
                 if plain != name:
                     found = self._class_direct(plain, scope)
@@ -230,8 +255,11 @@ class FunctionTable:
             if target in self.classes:
                 return [target]
         known = self.classes_by_bare.get(bare, ())
-        fitting = [q for q in known if f"::{q}".endswith(f"::{name}")]
+        fitting = [q for q in known if f"::{q}".endswith(f"::{name}") and self._sees_class(q, file)]
         return fitting if len(fitting) == 1 else []
+
+    def _sees_class(self, name: str, file: str) -> bool:
+        return any(i.file == file or self.includes.sees(file, i.file) for i in self.classes.get(name, ()))
 
     def _class_direct(self, name: str, scope: str) -> list[str]:
         for enclosing in scopes(scope):
@@ -268,9 +296,10 @@ class FunctionTable:
         """Definitions of a virtual method in the classes derived from ``owner``."""
         found: list[Symbol] = []
         if depth < 4:
-            for derived in self.derived.get(owner.rpartition("::")[2], ()):
+            for derived in dict.fromkeys(self.derived.get(owner.rpartition("::")[2], ())):
                 if derived != owner and owner in self._direct_bases(derived, file):
-                    found += self._in(f"{derived}::{name}", file)
+                    # a virtual call knows no linkage: the class may be hidden in the file that makes its objects
+                    found += self.by_name.get(f"{derived}::{name}", ())
                     found += self.overriders(derived, name, file, depth + 1)
         return list(dict.fromkeys(found))
 
@@ -278,7 +307,8 @@ class FunctionTable:
         names = []
         for info in self.classes.get(owner, ()):
             for base in info.bases:
-                names += self._class_direct(base, owner) or self.class_names(base, owner.rpartition("::")[0], file)
+                scope = owner.rpartition("::")[0]
+                names += self._class_direct(base, owner) or self.class_names(base, scope, info.file)
         return names
 
     def field(self, owner: str, name: str, file: str, depth: int = 0) -> str:
@@ -322,7 +352,7 @@ def scopes(scope: str) -> Iterator[str]:
 def node_of(row: Sequence[Any], path: str) -> tuple[str, str, str, int, int]:
     """Kind, name, file, line and last line of the node of a definition (a row of ``extract.cpp.Function``)."""
     kind = NodeKind.CUDA_KERNEL if row[1] == "kernel" else NodeKind.FUNCTION
-    return kind, row[0], path, row[2], row[3]
+    return kind, row[0], "" if is_outside(path) else path, row[2], row[3]
 
 
 def attrs_of(row: Sequence[Any]) -> dict[str, Any] | None:
@@ -346,8 +376,12 @@ def link(ctx: Context) -> None:
     node = ctx.graph.node
     for path, facts in sources.items():
         symbols = []
+        outside = is_outside(path)
         for row in facts.get("functions", ()):
-            node_id = node(*node_of(row, path), owner=path, attrs=attrs_of(row))
+            if outside:
+                node_id = node(*node_of(row, path), attrs=vendor_attrs(path, row))
+            else:
+                node_id = node(*node_of(row, path), owner=path, attrs=attrs_of(row))
             symbol = Symbol(node_id, row, path)
             fewest = defaults.get((symbol.name, len(symbol.parameters)))
             if fewest is not None and fewest < symbol.required:
@@ -356,11 +390,14 @@ def link(ctx: Context) -> None:
             table.by_id[node_id] = symbol
             table.by_name[symbol.name].append(symbol)
             table.by_bare[symbol.bare].append(symbol)
+            if outside:
+                symbol.guard = ""  # the column holds the header
         table.by_file[path] = symbols
         add_dtypes(ctx, path, symbols, facts.get("dtypes", ()))
         for name, bases, line, _end, fields, templates, local in facts.get("classes", ()):
             table.classes[name].append(ClassInfo(name, bases, fields, templates, path, line, local))
-            table.classes_by_bare[name.rpartition("::")[2]].add(name)
+            if not outside:  # a vendor's class is meant only where its namespace is written or in use
+                table.classes_by_bare[name.rpartition("::")[2]].add(name)
             for base in bases:
                 table.derived[without_templates(base).rpartition("::")[2]].append(name)
         for name, type_text in facts.get("globals", ()):
@@ -398,7 +435,7 @@ def add_dtypes(
 
 def _usings(table: FunctionTable, path: str, rows: Sequence[tuple[str, str, str, str, int]]) -> None:
     names: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    header = path.endswith(HEADERS)
+    header = path.endswith(HEADERS) or is_outside(path)
     for what, name, target, scope, _line in rows:
         if what == "namespace":
             table.using_namespaces.setdefault(path, []).append((scope, target))

@@ -2,8 +2,9 @@
 
 A launcher (``gpu_kernel``, ``multi_tensor_apply``) is a function template; a functor is given to it as argument whose
 type is a template parameter, or as a template argument: a class with ``operator()``, a function object of the standard
-library, or a lambda, which is named after the function around it and its line. One edge is one use: the host function
-(source), the functor (destination), the launcher (key).
+library, or a lambda, which is named after the function around it and its line; or a string with code that is compiled
+while PyTorch runs (``link/jiterator.py``). One edge is one use: the host function (source), the functor (destination),
+the launcher (key).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pytrace.model import EdgeKind, NodeKind
 if TYPE_CHECKING:
     from pytrace.link.cpp_scope import Types
     from pytrace.link.functions import FunctionTable, Symbol
+    from pytrace.link.jiterator import Jiterator
 
 #: The function objects of C++'s <functional>: kernels of the foreach and scan families are made for them, and differ in
 #: nothing else.
@@ -42,7 +44,10 @@ METHODS = ("operator()", "reduce")
 
 
 class Use(NamedTuple):
-    """One functor given to one launcher; ``launcher`` is "" for a functor made inside other arguments."""
+    """One functor given to one launcher; ``launcher`` is "" for a functor made inside other arguments.
+
+    ``compiled``: a code that the launcher compiles while PyTorch runs, by the name of its kernel.
+    """
 
     host: int
     name: str
@@ -51,18 +56,23 @@ class Use(NamedTuple):
     launcher: str
     at: int
     guard: str
+    compiled: bool = False
 
 
 class Functors:
     """Collects the uses of one file after another."""
 
-    def __init__(self, functions: FunctionTable, types: Types) -> None:
+    def __init__(self, functions: FunctionTable, types: Types, jiterator: Jiterator) -> None:
         self.functions = functions
+        self.jiterator = jiterator
         self.types = types
         self._uses: dict[Use, None] = {}
 
     def given(self, host: Symbol, launcher: Symbol, call: CallRow, path: str) -> None:
         """Note the functors among the arguments of a call of a function template."""
+        compiled = self.jiterator.kernel(launcher, call, path)
+        if compiled is not None:
+            self._uses[Use(host.id, *compiled, launcher.bare, call[3], call[4], True)] = None
         for name, file, line in self._among(host, launcher, call, path):
             self._uses[Use(host.id, name, file, line, launcher.bare, call[3], call[4])] = None
 
@@ -125,8 +135,8 @@ class Functors:
 def add(ctx: Context, path: str, uses: list[Use]) -> None:
     """Put the uses of a file into the graph."""
     graph = ctx.graph
-    for host, name, file, line, launcher, at, guard in uses:
-        attrs = {"standard": "functional"} if name in STANDARD else None
+    for host, name, file, line, launcher, at, guard, compiled in uses:
+        attrs = {"compiled": "at run time"} if compiled else {"standard": "functional"} if name in STANDARD else None
         node = graph.shared(NodeKind.FUNCTOR, name, file, line, owner=file, attrs=attrs)
         graph.edge(
             host, node, EdgeKind.INSTANTIATES, launcher, rule="functor", file=path, line=at, guard=guard, owner=path

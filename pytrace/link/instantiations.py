@@ -2,8 +2,8 @@
 
 A function template is one node, but what it calls may depend on what it is instantiated with. Where every use of the
 template says what holds (a literal, a type that is no alias), the call belongs to those uses for which the condition is
-true: they get edges, and the template's own has the key ``given``. Where one use does not say, the call stays what it
-was, with its condition as guard.
+true: they get edges, and the template's own starts at a node that stands for some of its instantiations (``Parts``).
+Where one use does not say, the call stays what it was, with its condition as guard.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytrace.extract.cpp_text import split_top, without_templates
 from pytrace.link.cpp_types import kind_of
-from pytrace.link.resolved import Row
+from pytrace.link.resolved import GIVEN, Row
 from pytrace.link.templates import Site, Templates, parameter_names
-from pytrace.model import GIVEN, EdgeKind
+from pytrace.model import SOME, EdgeKind, NodeKind
 
 if TYPE_CHECKING:
+    from pytrace.graph import Graph
     from pytrace.link.functions import Symbol
 
 _KINDS = (EdgeKind.CALLS, EdgeKind.LAUNCHES, EdgeKind.CALLS_OP, EdgeKind.USES_STUB)
@@ -126,12 +127,71 @@ def _same_type(one: str, other: str) -> bool | None:
     return plain.rpartition("::")[2] == known.rpartition("::")[2]
 
 
+class Parts:
+    """Nodes for what holds for some instantiations of a template only, made when they are needed."""
+
+    def __init__(self, graph: Graph, by_id: Mapping[int, Symbol]) -> None:
+        self._graph = graph
+        self._by_id = by_id
+        self._parts: dict[int, int] = {}
+
+    def _of(self, template: int) -> int:
+        """The node for some instantiations of the function ``template``."""
+        found = self._parts.get(template)
+        if found is None:
+            symbol = self._by_id[template]
+            place, attrs = (symbol.file, symbol.line, symbol.end), {"instantiations": "some"}
+            found = self._graph.node(NodeKind.FUNCTION, symbol.name + SOME, *place, owner=symbol.file, attrs=attrs)
+            self._parts[template] = found
+            self._graph.edge(
+                template,
+                found,
+                EdgeKind.MAY_CALL,
+                rule="template-argument",
+                file=symbol.file,
+                line=symbol.line,
+                owner=symbol.file,
+            )
+        return found
+
+    def placed(self, row: Row) -> Row:
+        """The row as it enters the graph: one that holds for some instantiations starts at their node."""
+        return row._replace(src=self._of(row.src), key="") if row.key == GIVEN else row
+
+    def handed_on(self, pairs: Iterable[tuple[int, Site]]) -> None:
+        """Templates that hand their own parameters on: some instantiations of one are some of the other.
+
+        ``pairs`` are a template and a use of it by another template that gives it a parameter of its own.
+        """
+        users: dict[int, dict[int, int]] = {}
+        for template, site in pairs:
+            if site.caller.id == template:
+                continue
+            users.setdefault(template, {}).setdefault(site.caller.id, site.line)
+        todo = list(self._parts)
+        for template in todo:  # grows while it is walked
+            for user, line in users.get(template, {}).items():
+                if user not in self._parts:
+                    todo.append(user)
+                symbol = self._by_id[user]
+                self._graph.edge(
+                    self._of(user),
+                    self._parts[template],
+                    EdgeKind.CALLS,
+                    rule="template-argument",
+                    file=symbol.file,
+                    line=line,
+                    owner=symbol.file,
+                )
+
+
 class Instantiations:
     """Collects conditional edges while files are resolved; ``settled`` then says to whom they belong."""
 
     def __init__(self, templates: Templates) -> None:
         self.templates = templates
         self._noted: dict[tuple[int, int, str, str], Conditional] = {}
+        self.handed_on: dict[tuple[int, Site], None] = {}  #: a template, and a use that gives it a parameter
 
     def note(self, path: str, symbol: Symbol, rows: Iterable[Row]) -> None:
         """Keep those of a function template's edges whose guard its arguments may decide."""
@@ -189,6 +249,7 @@ class Instantiations:
                     return None
                 if site.caller.templates and value in parameter_names(site.caller.templates):
                     rest.append(condition._replace(parameter=value))
+                    self.handed_on[symbol.id, site] = None
                     continue
                 decided = holds(condition, value)
                 if decided is None:

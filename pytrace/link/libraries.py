@@ -54,6 +54,12 @@ VENDORS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"arm_compute::|acl::", "Arm Compute Library"),
     )
 )
+#: By the libraries' own convention types end in ``_t`` (``ideep::attr_t::fuse_relu()``, ``ideep::scale_t``): what
+#: describes a call is none.
+_TYPE = re.compile(r"(?:\w+::)+\w*_t(?:::|$)")
+#: Methods of the libraries' objects that start their work: of ``cudnn_frontend::graph::Graph`` and oneDNN's primitives;
+#: of CUTLASS's device-wide operators. What other methods do (build, set, ask) prepares it.
+RUNS = frozenset(("execute", "run", "operator()"))
 _MEMORY: dict[str, str] = {}
 
 
@@ -66,7 +72,8 @@ def vendor_of(name: str) -> str:
     found = _MEMORY.get(name)
     if found is None:
         bare = name.removeprefix("::")
-        found = _MEMORY[name] = next((vendor for pattern, vendor in VENDORS if pattern.match(bare)), "")
+        found = next((vendor for pattern, vendor in VENDORS if pattern.match(bare)), "")
+        found = _MEMORY[name] = "" if found and _TYPE.match(bare) else found
     return found
 
 
@@ -82,9 +89,15 @@ _CUBLAS_V2 = re.compile(
 )
 
 
+#: magma_auxiliary.h: these are macros that hand the place of the call on, to functions of another name.
+_MAGMA_INTERNAL = re.compile(r"magma_queue_(?:create|create_from_cuda|create_from_hip|destroy|sync)$")
+
+
 def entry_point(name: str) -> str:
     """The symbol that is linked for a vendor function as it is written: ``cublasSgemm`` -> ``cublasSgemm_v2``.
 
     A template of CUB is told without the namespace that PyTorch wraps around it.
     """
-    return f"{name}_v2" if _CUBLAS_V2.match(name) else name.removeprefix("at_cuda_detail::")
+    if _CUBLAS_V2.match(name):
+        return f"{name}_v2"
+    return f"{name}_internal" if _MAGMA_INTERNAL.match(name) else name.removeprefix("at_cuda_detail::")

@@ -38,6 +38,7 @@ _PLAIN_IF = re.compile(r"#if (\w+)(?:\(\))?$")
 _DEFINES = re.compile(r"\)[^;{}()=]*\{|\b(?:struct|class)\b|_DISPATCH\s*\(|TORCH_LIBRARY")
 #: A class's text is put in a namespace, where ``public:`` is no C++ (TORCH_ARG, torch/csrc/api/include/torch/arg.h).
 _ACCESS = re.compile(r"\b(?:public|private|protected)\s*:(?!:)")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
 class MacroTable:
@@ -141,21 +142,17 @@ def link(ctx: Context, jobs: int = 1) -> None:
         if kind in ("cpp", "template") and (facts.get("invocations") or facts.get("environments"))
     ]
 
-    def work(path: str) -> tuple[Facts, list[tuple[Any, ...]]]:
+    def work(path: str) -> tuple[Facts, list[tuple[Any, ...]], set[int]]:
         facts = ctx.files[path][1]
         more = expand_file(table, path, facts) if facts.get("invocations") else {}
-        return more, expand_bodies(table, path, facts) if facts.get("environments") else []
+        return more, *(expand_bodies(table, path, facts) if facts.get("environments") else ([], set()))
 
     for path, (kind, facts) in ctx.files.items():
         if kind in ("cpp", "template") and (made := expand_heads(table, path, facts)):
             ctx.files[path] = kind, {**facts, **made}
-    for path, (more, calls) in zip(paths, fork_map(work, paths, jobs)):
+    for path, (more, calls, gone) in zip(paths, fork_map(work, paths, jobs)):
         kind, facts = ctx.files[path]
-        if more:
-            facts = joined(facts, more)
-        if calls:
-            facts = {**facts, "calls": [*facts.get("calls", ()), *calls]}
-        ctx.files[path] = kind, facts
+        ctx.files[path] = kind, with_bodies(joined(facts, more) if more else facts, calls, gone)
 
 
 def expand_heads(table: MacroTable, path: str, facts: Facts) -> Facts:
@@ -189,11 +186,20 @@ def expand_heads(table: MacroTable, path: str, facts: Facts) -> Facts:
     return {"functions": made, "calls": [call for call in facts.get("calls", ()) if call[0] not in kernels]}
 
 
-def expand_bodies(table: MacroTable, path: str, facts: Facts) -> list[tuple[Any, ...]]:
-    """Calls that come from macro calls inside of function bodies, at the lines of the macro calls."""
-    pieces, texts, outer = [], [], []
+def expand_bodies(table: MacroTable, path: str, facts: Facts) -> tuple[list[tuple[Any, ...]], set[int]]:
+    """Calls that come from macro calls inside of function bodies, at the lines of the macro calls.
+
+    Also the numbers of those rows of ``calls`` that go: names handed to a macro that only pastes or quotes them
+    (``ATTR_FUNC(relu)`` is ``fuse_relu``, no mention of ``relu``).
+    """
+    pieces, texts, outer, gone = [], [], [], set()
     environments = facts["environments"]
-    for row in facts.get("calls", ()):
+    calls = facts.get("calls", ())
+    references: dict[int, list[int]] = {}
+    for number, row in enumerate(calls):
+        if row[1] == "r":
+            references.setdefault(row[0], []).append(number)
+    for row in calls:
         name = row[2]
         if not row[8] or name not in table.by_name or KEPT.match(name) or table.reports(name):
             continue
@@ -201,19 +207,31 @@ def expand_bodies(table: MacroTable, path: str, facts: Facts) -> list[tuple[Any,
         if define is None or define.params is None or not _calls_something(define.body or ""):
             continue
         text = table.expand(path, f"{name}({row[8]})", row[3])
+        if text:
+            last, code = row[3] + row[8].count("\n"), _STRING.sub("", text)
+            for number in references.get(row[0], ()):
+                word, line = calls[number][2:4]
+                if row[3] <= line <= last and word in row[8] and not re.search(rf"\b{re.escape(word)}\b", code):
+                    gone.add(number)
         if "(" not in text:
             continue
         pieces.append(row)
         texts.append(text)
         outer.append(environments.get(row[0], {}))
-    if not texts:
-        return []
     found: list[tuple[Any, ...]] = []
-    for row, calls in zip(pieces, cpp.bodies(texts, outer)):
-        for call in calls:
+    for row, made in zip(pieces, cpp.bodies(texts, outer) if texts else ()):
+        for call in made:
             guard = " && ".join(g for g in (row[4], call.guard) if g)
             found.append((row[0], call.kind, call.name, row[3], guard, *call[5:8], ""))
-    return found
+    return found, gone
+
+
+def with_bodies(facts: Facts, found: list[tuple[Any, ...]], gone: set[int]) -> Facts:
+    """Facts with what ``expand_bodies`` found and without what it says goes."""
+    if not found and not gone:
+        return facts
+    kept = [row for number, row in enumerate(facts.get("calls", ())) if number not in gone]
+    return {**facts, "calls": [*kept, *found]}
 
 
 def _asks(define: macros.Define) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from pytrace.link.operators import OperatorTable
@@ -51,6 +52,18 @@ DIRECT = {
 #: Kinds that ``tensor OP x`` takes on its right side, complex numbers aside.
 _RIGHT = frozenset(("Tensor", "int", "float", "Scalar", "bool", "", "SymInt", "OptTensor"))
 _LEFT_NUMBERS = frozenset(("int", "float", "Scalar", "bool"))
+#: ``"aten::add", "Tensor"``, also with a cast before a string.
+_LOOKED_UP = re.compile(r'[^"]*"(\w+::\w+)"\s*,\s*"(\w*)"')
+
+
+def looked_up(arguments: str) -> list[str]:
+    """The operator whose names are given to ``findSchemaOrThrow``; none when they are computed.
+
+    >>> looked_up('"aten::add", "Tensor"'), looked_up('"c10d::send", ""'), looked_up("op.name, op.overload")
+    (['aten::add.Tensor'], ['c10d::send'], [])
+    """
+    found = _LOOKED_UP.fullmatch(arguments.strip())
+    return [found[1] + (f".{found[2]}" if found[2] else "")] if found else []
 
 
 class OperatorCalls:

@@ -8,8 +8,11 @@ The costs follow C++'s ranks: the same type, then a standard or user-defined con
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
+
+from pytrace.extract.cpp_text import split_top
 
 IMPOSSIBLE = 1000
 _UNKNOWN_COST = 6
@@ -146,3 +149,42 @@ def rank(argument_kinds: Sequence[str], parameters: Sequence[tuple[str, bool]], 
             return IMPOSSIBLE
         total += step
     return total
+
+
+#: Template arguments that are what they say: numbers, element types (c10/core/ScalarType.h: AT_FORALL_SCALAR_TYPES).
+#: Other names are parameters or aliases (``scalar_t``, ``opmath_t``): they may stand for any of them.
+_CONCRETE = re.compile(
+    r"(?:\d+|true|false|(?:unsigned |signed )?(?:float|double|bool|char|short|int|long|long long|u?int\d+_t)"
+    r"|(?:Half|BFloat16|Float8_\w+|qu?int\d+|complex<\w+>))"
+)
+
+
+def specialised(specials: Sequence[str], templates: str) -> tuple[list[int], bool]:
+    """Which of some explicit specialisations a call with template arguments may mean.
+
+    ``specials`` are the template arguments of each definition ("" when it specialises nothing), ``templates`` those of
+    the call. Returns their places and whether the arguments leave no doubt: then the place of one, or nothing but one
+    that is meant. Without arguments in the call nothing is told: ([], False).
+    """
+    if not templates or not any(specials):
+        return [], False
+    given = [_plain(part) for part in split_top(templates)]
+    sure, possible = [], []
+    for place, special in enumerate(specials):
+        if not special:
+            continue
+        wanted = [_plain(part) for part in split_top(special)]
+        pairs = list(zip(given, wanted))
+        if all(g == w for g, w in pairs):
+            sure.append(place)
+        elif all(g == w or not (_CONCRETE.fullmatch(g) and _CONCRETE.fullmatch(w)) for g, w in pairs):
+            possible.append(place)
+    return (sure, True) if sure else (possible, False)
+
+
+def _plain(argument: str) -> str:
+    return "".join(re.sub(r"\b(?:at|c10|std)::", "", argument).split()) if "<" in argument else _bare(argument)
+
+
+def _bare(argument: str) -> str:
+    return " ".join(re.sub(r"\b(?:at|c10|std)::|^::", "", argument).split())

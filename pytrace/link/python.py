@@ -64,8 +64,8 @@ _KINDS = {
 }
 
 #: The methods that using an instance of a class runs. ``forward``: nn.Module and autograd.Function; ``step``:
-#: torch.optim; the others are Python's.
-_ENTRIES = ("__new__", "__init__", "forward", "step", "__call__")
+#: torch.optim; the others are Python's, the last two those of ``with``.
+_ENTRIES = ("__new__", "__init__", "forward", "step", "__call__", "__enter__", "__exit__")
 
 
 def link(ctx: Context) -> None:

@@ -8,6 +8,10 @@ from typing import Any, NamedTuple
 CallRow = tuple[int, str, str, int, str, tuple[str, ...], str, str, str]
 
 
+#: The key of a row that holds for some instantiations of the template it starts in (link/instantiations.py).
+GIVEN = "given"
+
+
 class Row(NamedTuple):
     """An edge before it enters the graph."""
 

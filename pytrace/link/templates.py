@@ -3,8 +3,8 @@
 A function template (or a method of a class template) that calls through one of its parameters is resolved from the
 places that use the template: the class, function or stub given as a template argument, or the type of the argument
 that the parameter is deduced from. An argument that is itself a template parameter of the caller is followed up.
-The edge to what is called starts where the argument is given: there it is certain. From the template itself it is a
-``may_call`` edge, one of N, because which holds depends on who uses it.
+The edge to what is called starts where the argument is given: there it is certain. Of the template itself it holds for
+some instantiations, one of N (``link/instantiations.py``), because which holds depends on who uses it.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytrace.extract.cpp_text import split_top, template_arguments, without_templates
+from pytrace.link.choice import choose
 from pytrace.link.cpp_types import kind_of
-from pytrace.link.resolved import Row
-from pytrace.model import GIVEN, EdgeKind
+from pytrace.link.resolved import GIVEN, Row
+from pytrace.model import EdgeKind
 
 if TYPE_CHECKING:
     from pytrace.link.calls import Resolver
@@ -65,7 +66,7 @@ class Deferred(NamedTuple):
     method: str  #: the method called on it; "" when the parameter itself is called or constructed
     line: int
     guard: str
-    kinds: tuple[str, ...]
+    kinds: tuple[str, ...]  #: of the arguments; empty when they are not known
 
 
 class Binding(NamedTuple):
@@ -85,6 +86,7 @@ class Templates:
         self._memory: dict[tuple[int, str], list[Binding]] = {}
         self._parameters: dict[tuple[int, str], bool] = {}
         self.deferred: list[Deferred] = []
+        self.handed_on: dict[tuple[int, Site], None] = {}  #: a template, and a use that gives it a parameter
 
     def add_function(self, symbol: Symbol, site: Site) -> None:
         """Note a use of a function template."""
@@ -104,7 +106,7 @@ class Templates:
         classes = [
             (name, s.caller.id, s.templates, s.line) for name, sites in self.class_sites.items() for s in sites.values()
         ]
-        deferred = [(d.symbol.id, d.parameter, d.method, d.line, d.guard) for d in self.deferred]
+        deferred = [(d.symbol.id, *d[1:]) for d in self.deferred]
         self.function_sites.clear()
         self.class_sites.clear()
         self.deferred.clear()
@@ -117,8 +119,8 @@ class Templates:
             self.add_function(by_id[callee], Site(by_id[caller], templates, expressions, line))
         for name, caller, templates, line in classes:
             self.add_class(name, Site(by_id[caller], templates, (), line))
-        for symbol, parameter, method, line, guard in deferred:
-            self.deferred.append(Deferred(by_id[symbol], parameter, method, line, guard, ()))
+        for symbol, *call in deferred:
+            self.deferred.append(Deferred(by_id[symbol], *call))
 
     def parameter_of(self, symbol: Symbol, name: str, resolver: Resolver) -> bool:
         """Whether ``name`` is a template parameter of the function or of its class."""
@@ -149,10 +151,8 @@ class Templates:
                     if target[0] != call.symbol.id:
                         targets.setdefault(target, []).append(bound)
             for (node_id, kind), sites in targets.items():
-                stub = kind == EdgeKind.USES_STUB
-                key = GIVEN if stub and len(targets) > 1 else ""
-                may = kind if stub else EdgeKind.MAY_CALL
-                row = Row(call.symbol.id, node_id, may, key, "template-argument", call.line, call.guard, len(targets))
+                key = GIVEN if kind != EdgeKind.USES_STUB or len(targets) > 1 else ""
+                row = Row(call.symbol.id, node_id, kind, key, "template-argument", call.line, call.guard, len(targets))
                 out.setdefault((row.src, row.dst, row.kind, row.line), (call.symbol.file, row))
                 for bound in sites:
                     if bound.site.id != node_id:
@@ -171,6 +171,8 @@ class Templates:
         owners = table.class_names(name, scope, file)
         for owner in owners:
             methods = table.methods(owner, call.method or "operator()", file)
+            if call.kinds and len(methods) > 1:
+                methods = choose(methods, call.kinds, "", file, table.classes_by_bare)
             if not call.method:
                 methods = methods + table.methods(owner, owner.rpartition("::")[2], file)
             found += [
@@ -232,6 +234,8 @@ class Templates:
                             candidates.append(kind.removeprefix(wrapper))
             for name in candidates:
                 if self.parameter_of(site.caller, name, resolver):
+                    if symbol is not None:
+                        self.handed_on[symbol.id, site] = None
                     found += self._bound(site.caller, name, resolver, depth + 1)
                 else:
                     found.append(Binding(name, site.caller, site.line))

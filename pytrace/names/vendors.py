@@ -56,7 +56,7 @@ _ROWS: tuple[tuple[str, str, str, str], ...] = (
     (r"triton_", "Triton, by Inductor", "code that torch.compile wrote at run time", ""),
     (r"fused_\w+_\d{6,}$", "NNC or NVFuser", "code that TorchScript's fuser wrote at run time", ""),
     # Attention by cuDNN's graph API, before the convolutions whose directions (fprop, …) its names have as well
-    (r".*cudnn\w*_(?:sdpa|flash|mha|fmha)", "cuDNN", "attention", r"cudnn_frontend::graph::\w+"),
+    (r".*cudnn\w*_(?:sdpa|flash|mha|fmha)", "cuDNN", "attention", r"cudnn_frontend::graph::Graph::execute"),
     # cuDNN's convolutions: direction in the name (fprop, dgrad, wgrad), xmma and CUTLASS builds included
     (
         r".*(?:cudnn|xmma|implicit_gemm|cutlass_tensorop\w*).*wgrad|.*(?:cudnn|xmma).*Wgrad",

@@ -50,6 +50,7 @@ def _python(page: Page, told: PythonBinding, why: bool) -> None:
     if told.members:
         page.add((f"  {told.members} members", "dim"))
     _ends(page, "defined by", told.implemented_by, 0, why, own="function")
+    _ends(page, "its lambda calls", told.calls, 0, why, own="function")
     _ends(page, "operators", told.ops, 0, why, own="op")
     _ends(page, "put into Python by", told.provided_by, 0, why)
     _ends(page, "the same object as", told.aliases, 0, why, own="python")

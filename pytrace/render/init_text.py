@@ -54,7 +54,7 @@ def _initialiser(page: Page, told: Initialiser, indent: str, limit: int, file: s
         spans.append((f"  one of {told.via.candidates}", "warn"))
     if told.seen:
         spans.append(("  (see above)", "dim"))
-    guard = _preprocessor(told.via.guard) if told.via is not None else ""
+    guard = told_guard(told.via.guard) if told.via is not None else ""
     page.row(spans, told.ref.at, indent=indent, rest=indent, guard=guard)
     inner = indent + "    "
     for group in told.provides:
@@ -79,12 +79,16 @@ def _provided(page: Page, group: Provided, indent: str, limit: int, before: str)
         word = _WORDS.get(group.kind, group.kind) if count != 1 else group.kind
         table = f" of {group.table}" if group.table else ""
         left += [(f"{count} {word}{table} in ", "dim"), (group.owner, "binding"), (f": {', '.join(names)}{more}", "")]
-    page.row(left, f"{group.file}:{group.line}", indent=indent, rest=indent, guard=_preprocessor(group.guard))
+    page.row(left, f"{group.file}:{group.line}", indent=indent, rest=indent, guard=told_guard(group.guard))
 
 
-def _preprocessor(guard: str) -> str:
-    """The part of a guard that a build decides; ``if (failed) return`` before a line is in every initialiser."""
-    return compact(" && ".join(part for part in conditions(guard) if part.startswith("#")))
+def told_guard(guard: str) -> str:
+    """What the build decides, and the ``if``s round a line; ``if (failed) return`` before it is in every initialiser.
+
+    >>> told_guard("#ifdef USE_CUDA && unless (PyType_Ready(&T) < 0) && if (lazy)")
+    '#ifdef USE_CUDA && if (lazy)'
+    """
+    return compact(" && ".join(p for p in conditions(guard) if p != "otherwise" and not p.startswith("unless")))
 
 
 def _unnamed(page: Page, told: Initialiser, indent: str) -> None:

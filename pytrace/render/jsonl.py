@@ -3,7 +3,8 @@
 Node: ``{"t":"node","id","kind","name","file","line"}``, with ``end_line`` and ``attrs`` when there are any.
 Edge: ``{"t":"edge","kind","src","dst","key","file","line","rule"}``, with ``guard``, ``candidates`` (when more than
 one end is possible) and ``attrs`` when there are any. Ids are strings that mean something within one export only;
-kinds and keys are those of ``pytrace.model``.
+kinds and keys are those of ``pytrace.model``. Names are without template arguments: a node for some instantiations of a
+template has the name of the template, and ``"attrs":{"instantiations":"some"}``.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
-from pytrace.model import Edge, Node
+from pytrace.model import SOME, Edge, Node
 
 
 def lines(nodes: Iterable[Node], edges: Iterable[Edge]) -> Iterator[str]:
@@ -23,6 +24,7 @@ def lines(nodes: Iterable[Node], edges: Iterable[Edge]) -> Iterator[str]:
         if file not in known:
             known[file] = quoted(file)
         end = f',"end_line":{end_line}' if end_line > line else ""
+        name = name.removesuffix(SOME)
         yield (
             f'{{"t":"node","id":"{node_id}","kind":"{kind}","name":{quoted(name)},"file":{known[file]},"line":{line}'
             f"{end}{_attrs(attrs)}}}\n"

@@ -10,7 +10,8 @@ from pytrace.trace.answers import ApiAnswer, SearchAnswer, Unknown
 def render_search(page: Page, answer: SearchAnswer) -> None:
     """One line for each hit."""
     if not answer.hits:
-        page.add((f"Nothing in the index is called like {answer.query[:200]}.", ""))
+        asked = answer.query[:200].strip()
+        page.add((f"Nothing in the index is called like {asked}." if asked else "The name is empty.", ""))
         return
     size = max(len(ref.kind) for ref in answer.hits)
     for ref in answer.hits:
@@ -40,7 +41,9 @@ def render_api(page: Page, answer: ApiAnswer, *, why: bool = False) -> None:
 
 def unknown_text(answer: Unknown) -> str:
     """The sentence for stderr: what was looked for, the nearest names, the next command."""
-    lines = [f"There is no {answer.what} called {answer.query or 'nothing'}."]
+    if not answer.query.strip():
+        return f"The name is empty: say which {answer.what} is meant."
+    lines = [f"There is no {answer.what} called {answer.query}."]
     if answer.nearest:
         lines[0] += " The nearest names:"
         size = max(len(ref.name) for ref in answer.nearest)

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from pytrace.store import Store
+from pytrace.store import WHOLE, Store
 
 
 class NodeRow(NamedTuple):
@@ -93,7 +93,7 @@ _NODE = (
 
 def nodes_of_file(store: Store, path: str) -> list[NodeRow]:
     """All nodes that stand in a file, by line."""
-    sql = f"{_NODE} WHERE n.file = (SELECT id FROM file WHERE path = ?) ORDER BY n.line, n.id"
+    sql = f"{_NODE} WHERE n.file = (SELECT id FROM file WHERE path = ?) AND {WHOLE} ORDER BY n.line, n.id"
     return [NodeRow._make(row) for row in store.db.execute(sql, (path,))]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from pytrace.model import GIVEN, EdgeKind, Node, NodeKind
+from pytrace.model import EdgeKind, Node, NodeKind
 from pytrace.report import queries
 from pytrace.report.rows import Below, Place
 from pytrace.store import Store
@@ -75,8 +75,6 @@ class Reach:
                 continue
             if kind == EdgeKind.CALLS_LIBRARY and is_library_plumbing(nodes[dst]):
                 continue
-            if key == GIVEN:
-                continue  # its caller, which gives what decides, has an edge of its own
             out.setdefault(src, []).append((dst, kind, key, candidates > 1))
             ends.add(src)
             if kind in (EdgeKind.REGISTERS, EdgeKind.USES_STUB):

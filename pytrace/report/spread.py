@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from pytrace.model import GIVEN, EdgeKind, NodeKind
+from pytrace.model import EdgeKind, NodeKind
 from pytrace.report import queries
 from pytrace.report.queries import NodeRow
 from pytrace.report.structured import meta_name
@@ -150,8 +150,8 @@ class Spread:
         self._load({link[0] for link in links})
         following: list[State] = []
         for src, dst, kind, key, candidates, rowid in links:
-            if self.nodes[src].kind in _PYTHON or key == GIVEN:
-                continue  # Python's own calls are walked by _python; who gives what decides has an edge of its own
+            if self.nodes[src].kind in _PYTHON:
+                continue  # Python's own calls are walked by _python
             for state in below[dst]:
                 above = self._above(src, kind, key, state)
                 if above is None or candidates > MOST_CANDIDATES:

@@ -37,12 +37,17 @@ def answer(
     sentence = ""
     if not ways and through is not python_side.PYTHON_KINDS:
         sentence = "No operator stands behind this name, as far as the index can tell."
-    elif not ways and any(step.steps for step in roots):
+    elif not ways and any(map(_ends_in_cpp, roots)):
         sentence = "No operator stands behind this name, as far as the index can tell: it ends in C++."
     elif not ways:
         sentence = "Pure Python: no operator stands behind this name, as far as the index can tell."
     how = "" if any(n.name == query for n in nodes) else f"{query} is {', '.join(n.name for n in nodes[:3])}"
     return ApiAnswer(query, how, roots, ops, sentence)
+
+
+def _ends_in_cpp(step: Step) -> bool:
+    """Whether a binding is drawn below."""
+    return any(below.ref.kind == NodeKind.BINDING or _ends_in_cpp(below) for below in step.steps)
 
 
 def _is_making(name: str) -> bool:
@@ -59,6 +64,7 @@ def _draw(store: Store, starts: list[Node], levels: int, limit: int, through: fr
     useful = _leading(nodes, out, NodeKind.OP)
     if not useful:
         useful, limit = _leading(nodes, out, NodeKind.BINDING), min(limit or _CPP_LINES, _CPP_LINES)
+    useful |= _defined(starts, out)
     roots = [Step(ref(n)) for n in starts]
     queue = deque(zip(roots, starts))
     opened: set[int] = set()
@@ -96,6 +102,18 @@ def _draw(store: Store, starts: list[Node], levels: int, limit: int, through: fr
             step.folded.append(Folded("plumbing", list(plumbing)))
             lines += 1
     return roots
+
+
+def _defined(starts: list[Node], out: dict[int, list[Edge]]) -> set[int]:
+    """What the names stand for: where it is defined is told in any case."""
+    found: set[int] = set()
+    todo = [n.id for n in starts]
+    while todo:
+        for edge in out.get(todo.pop(), ()):
+            if edge.kind == EdgeKind.ALIAS_OF and edge.dst not in found:
+                found.add(edge.dst)
+                todo.append(edge.dst)
+    return found
 
 
 def _load(

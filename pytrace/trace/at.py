@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from pytrace.errors import BadQuestion, UnknownName
-from pytrace.model import EdgeKind, Node, NodeKind
+from pytrace.model import SOME, EdgeKind, Node, NodeKind
 from pytrace.store import Store
 from pytrace.trace import kernel, lookup
 from pytrace.trace.answers import AtAnswer, Step
@@ -74,7 +74,7 @@ def _crossings(store: Store, path: str, line: int) -> list[Step]:
     told: dict[tuple[int, int], Step] = {}
     for edge in edges:
         step = steps.setdefault(edge.src, Step(ref(nodes[edge.src])))
-        if edge.kind == EdgeKind.GENERATED_FROM:
+        if edge.kind == EdgeKind.GENERATED_FROM or nodes[edge.dst].name.endswith(SOME):
             continue
         below = told.get((edge.src, edge.dst))
         if below is None:

@@ -55,6 +55,7 @@ class PythonBinding:
     setter: str = ""
     signatures: list[str] = field(default_factory=list)
     implemented_by: list[End] = field(default_factory=list)
+    calls: list[End] = field(default_factory=list)  #: of a lambda that pybind11 is given
     ops: list[End] = field(default_factory=list)
     provided_by: list[End] = field(default_factory=list)  #: the initialisers that put it (or its owner) into Python
     aliases: list[End] = field(default_factory=list)  #: Python names that are this object
@@ -126,7 +127,8 @@ def _generated(store: Store, name: str) -> tuple[list[Node], str]:
 def _cpp(store: Store, node: Node, limit: int) -> CppName:
     bound = store.edges_to(node.id, EdgeKind.IMPLEMENTED_BY)
     callers, more = _ends(store, store.edges_to(node.id, EdgeKind.CALLS, EdgeKind.MAY_CALL), "src", limit)
-    calls, more_calls = _ends(store, store.edges_from(node.id, EdgeKind.CALLS, EdgeKind.CALLS_OP), "dst", limit)
+    whole = [node.id, *lookup.instantiations(store, [node])]
+    calls, more_calls = _ends(store, store.edges_from(whole, EdgeKind.CALLS, EdgeKind.CALLS_OP), "dst", limit)
     given = store.edges_from(node.id, EdgeKind.PROVIDES)
     names = store.nodes(e.dst for e in given)
     return CppName(
@@ -143,6 +145,7 @@ def _cpp(store: Store, node: Node, limit: int) -> CppName:
 def _binding(store: Store, node: Node, limit: int) -> PythonBinding:
     attrs = node.attrs
     callers, more = _ends(store, store.edges_to(node.id, EdgeKind.CALLS), "src", limit)
+    lambdas = [e for e in store.edges_from(node.id, EdgeKind.CALLS) if e.rule == "pybind11-lambda"]
     how = "generated" if attrs.get("from") == "generated" else str(attrs.get("how", ""))
     return PythonBinding(
         ref(node),
@@ -154,6 +157,7 @@ def _binding(store: Store, node: Node, limit: int) -> PythonBinding:
         str(attrs.get("setter", "")),
         [str(text) for text in attrs.get("signatures") or ()],
         _ends(store, store.edges_from(node.id, EdgeKind.IMPLEMENTED_BY), "dst", 0)[0],
+        _ends(store, lambdas, "dst", limit)[0],
         _ends(store, store.edges_from(node.id, EdgeKind.BINDS), "dst", 0)[0],
         _providers(store, node),
         _ends(store, store.edges_to(node.id, EdgeKind.ALIAS_OF), "src", limit)[0],

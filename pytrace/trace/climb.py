@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pytrace.model import GIVEN, Edge, EdgeKind, Node, NodeKind
+from pytrace.model import Edge, EdgeKind, Node, NodeKind
 from pytrace.store import Store
 from pytrace.trace.answers import UpPath
 from pytrace.trace.devices import device_of, is_layer
@@ -86,8 +86,6 @@ class Climb:
     def _above(self, edge: Edge, state: State) -> State | None:
         """The state that ``edge`` leads up to, or None when its device contradicts the way so far."""
         node = self.nodes[edge.src]
-        if edge.key == GIVEN:
-            return None  # the callers that give what decides have edges of their own
         if node.kind in (NodeKind.PYTHON, NodeKind.BINDING) or _is_block(edge, self.nodes[edge.dst]):
             return None
         device = state[1]

@@ -13,6 +13,7 @@ _BETWEEN = re.compile(r" && (?=(?:else of )?(?:if|unless) \(|(?:else of )?case |
 _WORD = re.compile(r"(?:else of )?(?:if|unless|case|default|#)")
 _ELSE = "else of "
 _PREPROCESSOR_ELSE = "#else of "
+_ELSE_OF_PLAIN = re.compile(r"#else of #(if|ifdef|ifndef) (!)?\s*(\w+(?:\(\w*\))?)")
 
 
 def conditions(guard: str) -> list[str]:
@@ -40,8 +41,18 @@ def _opposite(one: str, other: str) -> bool:
     return any(a == prefix + b for a, b in ((one, other), (other, one)) for prefix in (_ELSE, _PREPROCESSOR_ELSE))
 
 
+def _plain(part: str) -> str:
+    """A preprocessor's ``#else`` of one plain condition, as the condition that it is."""
+    found = _ELSE_OF_PLAIN.fullmatch(part)
+    if found is None:
+        return part
+    if found[1] == "if":
+        return f"#if {found[3]}" if found[2] else f"#if !{found[3]}"
+    return part if found[2] else f"#{'ifndef' if found[1] == 'ifdef' else 'ifdef'} {found[3]}"
+
+
 def compact(guard: str, most: int = 90) -> str:
-    """A guard as short as it can be and still answer "when?": its innermost conditions.
+    """A guard as short as it can be and still answer "when?": its innermost conditions, and in which builds.
 
     Of a line below early returns ("unless …") it only says "otherwise".
     """
@@ -50,7 +61,17 @@ def compact(guard: str, most: int = 90) -> str:
         return ""
     if not _WORD.match(parts[0]):
         parts[0] = f"if {parts[0]}"  # Python's are written bare
-    parts = [part for part in parts if not part.startswith("unless ")] or ["otherwise"]
+    parts = [_plain(part) for part in parts if not part.startswith("unless ")] or ["otherwise"]
+    if sum(map(len, parts)) + 4 * len(parts) > most:
+        builds = [part for part in parts if part.startswith("#")]
+        inner = [part for part in parts if not part.startswith("#")]
+        if builds and inner and sum(map(len, builds)) <= most // 2:
+            return f"{' && '.join(builds)} && {_innermost(inner, most)}"
+    return _innermost(parts, most)
+
+
+def _innermost(parts: list[str], most: int) -> str:
+    """The last conditions that fit, the last one at any rate; ``parts`` is used up."""
     text = parts.pop()
     while parts and len(parts[-1]) + len(text) + 4 <= most:
         text = f"{parts.pop()} && {text}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pytrace.model import EdgeKind, Node, NodeKind
 from pytrace.store import Store
-from pytrace.trace import python_side
+from pytrace.trace import lookup, python_side
 from pytrace.trace.answers import Dtypes, KernelAnswer, Reached, Step
 from pytrace.trace.climb import UP, Climb, called_by, some
 from pytrace.trace.region import Region
@@ -177,6 +177,8 @@ def _below(store: Store, nodes: list[Node], depth: int, limit: int) -> list[Step
     """What stands below each function, stub or functor."""
     walker = Walker(Region(store), depth=depth, limit=limit * 3)
     starts = [n for n in nodes if n.kind in (NodeKind.FUNCTION, NodeKind.STUB, NodeKind.FUNCTOR)]
+    # What some instantiations of a template reach is told here only: others reach what they give themselves.
+    starts += store.nodes(lookup.instantiations(store, starts)).values()
     trees = walker.draw([(n, None, frozenset()) for n in starts[:10]])
     return [tree for tree in trees if tree.steps]
 

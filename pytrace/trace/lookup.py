@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence
 from json import loads
 
-from pytrace.model import Edge, Node
-from pytrace.store import Store
+from pytrace.model import Edge, EdgeKind, Node
+from pytrace.store import WHOLE, Store
 
 _BELOW = (
     "SELECT e.src, e.dst, e.kind, e.key, r.name, coalesce(f.path, ''), e.line, coalesce(g.text, ''), e.candidates,"
@@ -77,7 +77,10 @@ def _kinds(kinds: Sequence[str]) -> str:
 def holding(store: Store, words: Sequence[str], kinds: Sequence[str], limit: int) -> list[int]:
     """Ids of nodes whose full name holds every word, in any case; short names first."""
     where = " AND ".join(["name LIKE ? ESCAPE '\\'"] * len(words))
-    sql = f"SELECT id FROM node WHERE {where}{_kinds(kinds)} ORDER BY length(bare), length(name), id LIMIT ?"
+    sql = (
+        f"SELECT n.id FROM node n WHERE {where}{_kinds(kinds)} AND {WHOLE}"
+        " ORDER BY length(bare), length(name), id LIMIT ?"
+    )
     return [row[0] for row in store.db.execute(sql, (*map(_like, words), *kinds, limit))]
 
 
@@ -91,7 +94,7 @@ def sharing(store: Store, pieces: Sequence[str], kinds: Sequence[str], text: str
     alike = f"(length(bare) = {size} AND bare LIKE ? ESCAPE '\\' AND bare LIKE ? ESCAPE '\\')"
     shared = " + ".join([alike, *["(bare LIKE ? ESCAPE '\\')"] * len(pieces)])
     sql = (
-        f"SELECT min(id), {shared} AS score FROM node WHERE length(bare) BETWEEN ? AND ?{_kinds(kinds)}"
+        f"SELECT min(id), {shared} AS score FROM node n WHERE length(bare) BETWEEN ? AND ?{_kinds(kinds)} AND {WHOLE}"
         " GROUP BY bare HAVING score > 0 ORDER BY score DESC, abs(length(bare) - ?), bare LIMIT ?"
     )
     low, high = max(1, size // 2), size * 2 + 8
@@ -117,9 +120,15 @@ def paths_like(store: Store, tail: str, limit: int) -> list[str]:
 def methods(store: Store, owner: str) -> list[Node]:
     """The methods of a C++ class, by its qualified name."""
     low, high = f"{owner}::", f"{owner}:;"  # `;` follows `:`
-    sql = "SELECT id FROM node WHERE kind = 'function' AND name >= ? AND name < ? ORDER BY id"
+    sql = f"SELECT n.id FROM node n WHERE kind = 'function' AND name >= ? AND name < ? AND {WHOLE} ORDER BY id"
     ids = [row[0] for row in store.db.execute(sql, (low, high))]
     return list(store.nodes(ids).values())
+
+
+def instantiations(store: Store, functions: Sequence[Node]) -> list[int]:
+    """The nodes that stand for some instantiations of these functions (``model.SOME``)."""
+    edges = store.edges_from([n.id for n in functions], EdgeKind.MAY_CALL) if functions else []
+    return [edge.dst for edge in edges if edge.rule == "template-argument"]
 
 
 def paths_beginning(store: Store, stem: str) -> list[str]:
@@ -135,7 +144,10 @@ def paths_beginning(store: Store, stem: str) -> list[str]:
 
 def in_file(store: Store, path: str, kinds: Sequence[str]) -> list[Node]:
     """Nodes of these kinds that stand in a file, by line."""
-    sql = f"SELECT n.id FROM node n JOIN file f ON f.id = n.file WHERE f.path = ?{_kinds(kinds)} ORDER BY n.line, n.id"
+    sql = (
+        f"SELECT n.id FROM node n JOIN file f ON f.id = n.file WHERE f.path = ?{_kinds(kinds)} AND {WHOLE}"
+        " ORDER BY n.line, n.id"
+    )
     nodes = store.nodes(
         ids := [row[0] for row in store.db.execute(sql.replace(" kind IN", " n.kind IN"), (path, *kinds))]
     )

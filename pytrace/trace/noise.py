@@ -32,6 +32,8 @@ INFRASTRUCTURE = (
 )
 #: Arguments that make an operator a maker or mover of memory: torchgen's TensorOptions, MemoryFormat, copies.
 _MEMORY_ARGUMENT = re.compile(r"\b(?:Layout|Device|MemoryFormat)\b|\bnon_blocking\b")
+#: Of those the ones that move what they are given: ``copy_``, ``clone``, ``contiguous``, ``to``, ``resize_``.
+_MOVES = re.compile(r"\bnon_blocking\b|^(?!.*\bLayout\b).*\bMemoryFormat\b")
 #: Functions that decide whether another one may run (``use_cudnn``, ``should_fold``): their answer is the guard that
 #: the tree shows, what they call to find it is not a path.
 _QUESTION = re.compile(r"^_?(?:use|is|has|should|can|needs?|supports?|check)(?:_|$)|^[A-Z0-9_]+_CHECK$")
@@ -43,7 +45,8 @@ _MOVER = re.compile(r"^_?(?:native_)?(?:resize|copy|zero|clone|contiguous)_?(?:s
 _LIBRARY_PLUMBING = re.compile(
     r"[a-z\d](?:Create|Destroy|Set|Get|Init|Query|Error)(?=[A-Z\d_]|$)"
     r"|(?:[a-z](?:BufferSize|WorkSpaceSize|Size\d*)|_bufferSize\w*)$"
-    r"|_(?:(?<!xnn_)create|destroy|init|initialize|deinitialize|get|set|query)(?=[A-Z_]|$)|_(?:version|strerror|log_\w+)$"
+    r"|_(?:(?<!xnn_)create|destroy|init|initialize|deinitialize|get|set|query|clone|append|equal|len|permute)(?=[A-Z_]|$)"
+    r"|_(?:version|strerror|log_\w+)$"
     r"|_delete_operator$|(?:^|_)desc$|^has_|^nccl(?:Comm|Group)"
 )
 #: What makes a kernel of a functor: launchers and loops are called so all over ATen (``gpu_kernel``,
@@ -70,9 +73,19 @@ def is_plumbing(op: Node) -> bool:
     return bool(_MEMORY_ARGUMENT.search(schema) or _ALIAS_RETURN.search(schema) or not _TENSOR_RETURN.search(schema))
 
 
-def is_question(node: Node) -> bool:
-    """Whether the node is a function that, by its name, only decides, checks, or moves memory."""
-    return node.kind == NodeKind.FUNCTION and bool(_QUESTION.match(node.bare) or _MOVER.match(node.bare))
+def is_mover(op: Node) -> bool:
+    """Whether the operator is plumbing that copies or resizes what it is given: its work when it is asked about."""
+    return is_plumbing(op) and bool(_MOVES.search(str(op.attrs.get("schema", ""))))
+
+
+def is_question(node: Node, movers: bool = False) -> bool:
+    """Whether the node is a function that, by its name, only decides, checks, or moves memory.
+
+    ``movers``: what moves memory is asked about, and does work.
+    """
+    if node.kind != NodeKind.FUNCTION:
+        return False
+    return bool(_QUESTION.match(node.bare) or (not movers and _MOVER.match(node.bare)))
 
 
 def is_library_plumbing(node: Node) -> bool:

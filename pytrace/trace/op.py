@@ -9,10 +9,11 @@ from pytrace.trace import backward as backward_side
 from pytrace.trace.answers import Dtypes, OpAnswer, Overload, Path, PythonName, Row, Via
 from pytrace.trace.climb import called_by, some
 from pytrace.trace.devices import canonical, device_of, is_plain
+from pytrace.trace.noise import is_mover
 from pytrace.trace.region import Region
 from pytrace.trace.resolve import Found
 from pytrace.trace.table import TableRow, from_python, rows_for, tables
-from pytrace.trace.walk import Walker, ref, via
+from pytrace.trace.walk import Walker, builds, ref, via
 
 #: Lines that ``pytrace op`` spends on what the formulas call; ``pytrace backward`` has more.
 _BACKWARD_LINES = 20
@@ -42,7 +43,7 @@ def answer(
     known = tables(store, ops)
     rows = _rows(ops, known, from_python(store, ops))
     names = python_side.up(store, [op.id for op in ops], limit=python_limit)
-    region = Region(store)
+    region = Region(store, movers=bool(ops) and all(map(is_mover, ops)))
     walker = Walker(region, about=[op.bare for op in ops], depth=depth, limit=limit)
     paths = _paths(walker, ops, known, device)
     notes = []
@@ -121,10 +122,12 @@ def _rows(ops: list[Node], known: dict[int, list[TableRow]], python: list[tuple[
     rows: dict[tuple[str, int], Row] = {}
     asked = [op.name for op in ops]
     for op in ops:
+        variants = builds((row.function, row.edge) for row in known[op.id])
         for row in known[op.id]:
             slot = rows.get((row.owner.name, row.function.id))
             if slot is None:
                 slot = Row(row.owner.name, [], ref(row.function), via(row.edge))
+                slot.function.note = slot.function.note or variants.get(row.function.id, "")
                 rows[row.owner.name, row.function.id] = slot
             if row.owner.id == op.id:
                 slot.via = via(row.edge)  # what it says itself, not what those say that inherit it

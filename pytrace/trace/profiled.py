@@ -32,6 +32,8 @@ _GPU_FILE = re.compile(r"\.cuh?$|\.hip$|/(?:cuda|cudnn|hip|miopen)/")
 #: The rest of a name that was cut in front, inside nvcc's name of a lambda: ``…&at::native::foo, 4u>, …``.
 _CUT_IN_FRONT = re.compile(r"(?:…|\.\.\.)?\s*&((?:\(anonymous namespace\)::|\w+::)*\w+), \d+u>")
 _MOST_IN_FILE = 12
+#: What the jiterator calls a kernel that reads vectors: aten/src/ATen/native/cuda/jit_utils.cpp.
+_VECTORIZED = re.compile(r"(\w+)_vectorized(\d+)_kernel")
 
 
 class _Identity(NamedTuple):
@@ -72,6 +74,9 @@ def find(store: Store, text: str) -> Found | None:
         nodes = _nodes(store, function, True, ())
         how = f"the name is cut in front; it is made for a lambda in {function}"
         return Found(nodes, how) if nodes else Found([], f"{how}, which is not in this tree.")
+    compiled = _compiled(store, text.strip())
+    if compiled is not None:
+        return compiled
     name = read(text)
     if name.dialect == "plain" and (not vendor_of(text) or cpp_nodes(store, text).nodes):
         return None
@@ -85,6 +90,15 @@ def find(store: Store, text: str) -> Found | None:
     if not inner:
         return Found(head, _read_as(name, name.name)) if head and "<" in text else None
     return _told_apart(store, name, head, inner)
+
+
+def _compiled(store: Store, text: str) -> Found | None:
+    """A kernel that was compiled at run time for vectors: its code is that of the one for single elements."""
+    vectorized = _VECTORIZED.fullmatch(text)
+    nodes = store.named(f"{vectorized[1]}_kernel", NodeKind.FUNCTOR) if vectorized else []
+    if vectorized is None or not nodes:
+        return None
+    return Found(nodes, f"{nodes[0].name}, compiled at run time for vectors of {vectorized[2]}", device="cuda")
 
 
 def _told_apart(store: Store, name: KernelName, head: list[Node], inner: list[tuple[str, bool]]) -> Found | None:
@@ -272,9 +286,13 @@ def _vendor(store: Store, vendor: Vendor, text: str) -> Found:
 
 
 def _entry_points(store: Store, pattern: str) -> list[Node]:
-    """The vendors' functions of these names that start work: what sets it up is none of them."""
+    """The vendors' functions of these names that start work: what sets it up is none of them.
+
+    A function of a vendor's C++ headers (``link/vendor_headers.py``) is meant by a pattern that is its whole name.
+    """
     entry = re.compile(pattern)
     named = [n for n in store.all_nodes(NodeKind.LIBRARY) if entry.fullmatch(n.name)]
+    named += [n for n in store.named(pattern, NodeKind.FUNCTION) if "header" in n.attrs]
     return [n for n in named if not is_library_plumbing(n)]
 
 

@@ -240,7 +240,9 @@ def binding(node: Node) -> Ref:
     """A binding as it is told: where its code comes from, the line of a method table or the template."""
     told = ref(node)
     holds = str(node.attrs.get("holds") or "")
-    if holds:
+    if holds and node.attrs.get("from") == "manual":
+        told.note = f"by hand in {holds.rpartition('/')[2]}"
+    elif holds:
         told.note = f"generated into {holds.rpartition('/')[2]}"
         told.file = told.file or str(node.attrs.get("template") or "")
     elif node.file:

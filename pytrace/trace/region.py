@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from pytrace.model import GIVEN, Edge, EdgeKind, Node, NodeKind
+from pytrace.model import Edge, EdgeKind, Node, NodeKind
 from pytrace.store import Store
 from pytrace.trace import lookup
-from pytrace.trace.noise import INFRASTRUCTURE, is_launcher, is_library_plumbing, is_plumbing, is_question
+from pytrace.trace.noise import INFRASTRUCTURE, is_launcher, is_library_plumbing, is_mover, is_plumbing, is_question
 
 #: What leaves a function (or a stub, a functor) on the way down.
 DOWN = (
@@ -35,9 +35,10 @@ _HEADERS = (".h", ".cuh", ".hpp")
 class Region:
     """Nodes by id and the edges that leave them, for the functions loaded so far."""
 
-    def __init__(self, store: Store) -> None:
-        """An empty part of the graph in ``store``."""
+    def __init__(self, store: Store, movers: bool = False) -> None:
+        """An empty part of the graph in ``store``; ``movers``: what copies and resizes counts as work."""
         self.store = store
+        self.movers = movers
         self.nodes: dict[int, Node] = {}
         self.out: dict[int, list[Edge]] = {}
         self.stopped = False  #: whether a load met its bound
@@ -60,8 +61,6 @@ class Region:
             for edge in edges:
                 if edge.kind == EdgeKind.INSTANTIATES and not is_launcher(edge.key):
                     continue  # a lambda given to something that merely runs it
-                if edge.key == GIVEN:
-                    continue  # its caller, which gives what decides, has an edge of its own
                 self.out[edge.src].append(edge)
                 if edge.dst not in self.out and edge.dst in self.nodes and opens(self.nodes[edge.dst]):
                     following[edge.dst] = None
@@ -72,7 +71,7 @@ class Region:
     def useful(self) -> set[int]:
         """Loaded nodes from which something worth telling is reached: a reverse walk from the telling ones."""
         into: dict[int, list[int]] = {}
-        found = {node.id for node in self.nodes.values() if telling(node)}
+        found = {node.id for node in self.nodes.values() if self.telling(node)}
         for src, edges in self.out.items():
             for edge in edges:
                 into.setdefault(edge.dst, []).append(src)
@@ -81,7 +80,7 @@ class Region:
         todo = list(found)
         while todo:
             for src in into.get(todo.pop(), ()):
-                if src not in found and not is_question(self.nodes[src]):
+                if src not in found and not is_question(self.nodes[src], self.movers):
                     found.add(src)
                     todo.append(src)
         return found
@@ -103,6 +102,18 @@ class Region:
                     todo.append(edge.dst)
         return list(seen)[1:]
 
+    def folds(self, op: Node) -> bool:
+        """Whether an operator is left out of the trees, and only named: it allocates, moves, views or asks."""
+        return is_plumbing(op) and not (self.movers and is_mover(op))
+
+    def telling(self, node: Node) -> bool:
+        """Whether the way to this node is worth telling."""
+        if node.kind == NodeKind.OP:
+            return not self.folds(node)
+        if node.kind == NodeKind.LIBRARY:
+            return not is_library_plumbing(node)
+        return node.kind in _TELLING
+
     def shared_by(self, node: Node) -> int:
         """How many functions call a header's function, when they are so many that it is nobody's part; else 0."""
         if node.kind != NodeKind.FUNCTION or not node.file.endswith(_HEADERS):
@@ -117,12 +128,3 @@ class Region:
 def opens(node: Node) -> bool:
     """Whether something further may stand below the node within one operator."""
     return node.kind in _OPEN
-
-
-def telling(node: Node) -> bool:
-    """Whether the way to this node is worth telling."""
-    if node.kind == NodeKind.OP:
-        return not is_plumbing(node)
-    if node.kind == NodeKind.LIBRARY:
-        return not is_library_plumbing(node)
-    return node.kind in _TELLING

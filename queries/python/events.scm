@@ -27,6 +27,8 @@
   (unary_operator)
   (not_operator)
   (comparison_operator)
+  (conditional_expression)
+  (boolean_operator)
 ] @event
 
 ; An attribute handed over as a value: `partial(F.gelu, …)`, `activation=F.relu`. All other attributes are read as

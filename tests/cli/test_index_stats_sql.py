@@ -43,7 +43,7 @@ class TestIndex:
         first = pytrace("index")
         assert (first.exit_code, first.stdout) == (0, path + "\n")
         assert first.stderr.startswith("pytrace: indexed 8 files (8 read) in ")
-        assert "2 nodes, 2 edges, 1 names unresolved, 1 diagnostics" in first.stderr
+        assert "2 nodes, 2 edges, 1 name unresolved, 1 diagnostic (" in first.stderr
         second = pytrace("index", str(root))
         assert (second.exit_code, second.stdout) == (0, path + "\n")
         assert second.stderr == "pytrace: the index is up to date\n"
@@ -119,6 +119,10 @@ class TestSql:
     def test_csv(self, root: Path) -> None:
         rows = list(csv.reader(io.StringIO(pytrace("sql", "-q", "--format", "csv", self.QUERY).stdout)))
         assert rows == [["name", "callee", "line", "none"], ["a", "b", "2", ""], ["b", "a", "2", ""]]
+
+    def test_columns_of_one_name_are_told_apart(self, root: Path) -> None:
+        done = pytrace("sql", "-q", "--format", "json", "SELECT 1 AS a, 2 AS a, 3 AS b")
+        assert json.loads(done.stdout) == [{"a": 1, "a_2": 2, "b": 3}]
 
     @pytest.mark.parametrize("fmt", ["table", "json", "csv"])
     def test_no_rows(self, root: Path, fmt: str) -> None:

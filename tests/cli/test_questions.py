@@ -64,7 +64,7 @@ def test_answers(run, args: tuple[str, ...], holds: list[str]) -> None:  # type:
         (("at", "RNN.cpp"), ["FILE:LINE"]),
         (("at", "no_such.cpp:3"), ["No indexed file"]),
         (("search", "zzzzzz"), ["Nothing"]),
-        (("op", ""), ["There is no operator"]),
+        (("op", ""), ["The name is empty: say which operator is meant."]),
         (("op", "\x00\x1b[2J"), ["There is no operator"]),
         (("op", "\udcff\udcfe"), ["There is no operator called \ufffd"]),  # bytes that are not UTF-8
         (("kernel", "x" * 30_000), ["30,000 letters is no name"]),

@@ -28,6 +28,8 @@ def run(mini: Store, monkeypatch: pytest.MonkeyPatch) -> Run:
     [
         ((), ["15 of 15 operators", "aten::cumsum.out", "Totals", "9.9.9"]),
         (("cumsum",), ["2 of 15 operators: operators named cumsum", "aten::cumsum.out"]),
+        (("aten::cumsum",), ["2 of 15 operators: operators named aten::cumsum or aten::cumsum.*", "aten::cumsum.out"]),
+        (("aten::lstm",), ["operators named aten::lstm.*", "aten::lstm.input"]),
         (("--ops", "cumsum", "--ops", "lstm*"), ["operators named cumsum or lstm*", "aten::lstm.input"]),
         (("cumsum.out", "--long"), ["cumsum_cuda_kernel", "scan_kernel", "ReduceOps.cpp:30"]),
         (("--has", "cuda", "--lacks", "cpu"), ["aten::_cudnn_rnn"]),

@@ -157,6 +157,7 @@ def test_what_functions_return_and_call() -> None:
     ("source", "definitions"),
     [
         ('m.def("f", &ns::f);', [("torch._C", "f", 1, "ns::f", "def")]),
+        ('m.def("f", &::ns::f);', [("torch._C", "f", 1, "ns::f", "def")]),
         ('m.def("f", [](int x) { return x; });', [("torch._C", "f", 1, "", "def")]),
         ('m.def("f", f).def("g", &g);', [("torch._C", "f", 1, "f", "def"), ("torch._C", "g", 1, "g", "def")]),
         (
@@ -194,6 +195,28 @@ def test_what_functions_return_and_call() -> None:
 )
 def test_pybind(source: str, definitions: list[tuple[str, str, int, str, str]]) -> None:
     assert facts(f"{source} py::object x;")["definitions"] == definitions
+
+
+@pytest.mark.parametrize(
+    ("source", "lambdas"),
+    [
+        ('m.def("f", [](int x) { return x; });', [("torch._C", "f", 1, 1)]),
+        ('m.def(\n"f",\n[&]() -> int {\nif (a) { b("}"); }\nreturn 1;\n});', [("torch._C", "f", 3, 6)]),
+        ('m.def("f", [] { g(); });', [("torch._C", "f", 1, 1)]),
+        ('m.def("f", py::cpp_function([](int x) {\n}));', [("torch._C", "f", 1, 2)]),
+        ('m.def("f", &f, [](int x) {});', []),
+        ('m.def("f", [](int x) {', [("torch._C", "f", 1, 1)]),
+        ('m.def("f", [](int x', []),
+    ],
+)
+def test_lambdas(source: str, lambdas: list[tuple[str, str, int, int]]) -> None:
+    assert facts(f"{source} py::object x;").get("lambdas", []) == lambdas
+
+
+@pytest.mark.parametrize("name", ['"f"', '(char*)"f"', '(char *) "f"', 'const_cast<char*>("f")'])
+def test_casts_of_names(name: str) -> None:
+    found = facts(f"static PyMethodDef methods[] = {{{{{name}, T_f, METH_NOARGS, nullptr}}, {{nullptr}}}};")
+    assert found["tables"] == [("methods", "methods", 1, [("f", 1, "T_f", "")], 0)]
 
 
 @pytest.mark.parametrize("source", ["", "int main() {}", "// nothing"])

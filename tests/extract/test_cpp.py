@@ -179,6 +179,7 @@ def test_classes(source: str, rows: list[tuple[object, ...]]) -> None:
         ("template <typename T> using V = W<T>;", ("alias", "V", "W<T>", "")),
         ("struct S { using T = int; };", ("alias", "T", "int", "S")),
         ("typedef unsigned int uint;", ("alias", "uint", "unsigned int", "")),
+        ("using P = std::tuple<A, // the first\n  B>;", ("alias", "P", "std::tuple<A, B>", "")),
         ("namespace fs = a::b;", ("nsalias", "fs", "a::b", "")),
         ("void f() { using namespace a; }", ("namespace", "", "a", "")),
     ],

@@ -83,6 +83,19 @@ HEAD = "import torch\nimport torch.nn.functional as F\nfrom torch import Tensor\
         ("def f(x):\n    if isinstance(x, Tensor): x.t()\n    x.view()", ["T.t()"]),
         ("def f(x):\n    if not isinstance(x, Tensor):\n        x.a()\n    x.view()", ["T.view()"]),
         ("def f(x):\n    assert isinstance(x, torch.Tensor)\n    x.t()", ["T.t()"]),
+        ("def f(x): return x.item() if isinstance(x, Tensor) else x.other()", ["T.item()"]),
+        ("def f(x): return x.other() if not isinstance(x, Tensor) else x.item()", ["T.item()"]),
+        ("def f(x):\n    y = x.t() if isinstance(x, Tensor) else x\n    y.mm(y)", ["T.t()", "T.t().mm()"]),
+        ("def f(x): return isinstance(x, Tensor) and x.is_complex() or x.other()", ["T.is_complex()"]),
+        ("def f(x): return not isinstance(x, Tensor) or x.t()", ["T.t()"]),
+        ("def f(xs): return [x.t() for x in xs if isinstance(x, Tensor)]", ["T.t()"]),
+        ("def f(xs): return [x.t() for x in xs if not isinstance(x, Tensor)]", []),
+        ("def f(x, y): return x.a() if isinstance(y, Tensor) else y.b()", []),
+        ("def f(x: torch.nn.Module): return x.a() if isinstance(x, Tensor) else 1", ["@torch.nn.Module().a()"]),
+        # parameter groups of optimizers
+        ("def f(group):\n    for p in group['params']: p.t()", ["T.t()"]),
+        ("def f(self):\n    ps = self.param_groups[0]['params']\n    return [p.t() for p in ps]", ["T.t()"]),
+        ("def f(d):\n    for p in d['params']: p.t()", []),
         # functions as values
         ("def f(act=F.relu): pass", ["@torch.nn.functional.relu"]),
         ("def f(x): return F.relu", ["@torch.nn.functional.relu"]),
@@ -201,6 +214,20 @@ def test_module_level() -> None:
 
 
 @pytest.mark.parametrize(
+    ("statement", "attributes"),
+    [
+        ("self.a = torch.abs(1)", [("A", "a", "@torch.abs()", [""])]),
+        ("self.a, self.b = torch.abs(1), 1", [("A", "a", "@torch.abs()", [""])]),
+        ("self.a, self.b = torch.max(x)", [("A", "a", "@torch.max()[]", []), ("A", "b", "@torch.max()[]", [])]),
+        ("self.a, b = unknown(x)", []),
+    ],
+)
+def test_attributes_of_a_class(statement: str, attributes: list[Any]) -> None:
+    found = facts(f"import torch\nclass A:\n    def f(self, x):\n        {statement}\n")
+    assert [tuple(row) for row in found["attributes"]] == attributes
+
+
+@pytest.mark.parametrize(
     ("body", "guard"),
     [
         ("if a:\n        torch.abs(x)", "a"),
@@ -209,6 +236,9 @@ def test_module_level() -> None:
         ("if a: pass\n    elif b: torch.abs(x)", "b"),
         ("if a: pass\n    elif b: pass\n    else: torch.abs(x)", "not (a or b)"),
         ("if a:\n        if b: torch.abs(x)", "a and b"),
+        ("if a or b:\n        if b: torch.abs(x)", "(a or b) and b"),
+        ("if a or b: pass\n    else:\n        if b: torch.abs(x)", "not (a or b) and b"),
+        ("if a:\n        if a: torch.abs(x)", "a"),
         ("if torch.abs(x): pass", None),
         ("if a: pass\n    torch.abs(x)", None),
         ("for i in a: pass\n    else: torch.abs(x)", None),

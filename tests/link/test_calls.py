@@ -51,6 +51,29 @@ def test_functions(before: str, body: str, found: list[str]) -> None:
         ("template <typename T> struct S { static void m() {} };", "S<int>::m();", ["calls m"]),
         ("struct B { void m() {} }; struct S : B {};", "S s; s.m();", ["calls m"]),
         ("struct B { void m() {} }; struct S : B { void m() {} };", "S s; s.m();", ["calls m"]),
+        # a default body that only raises: the methods of derived classes are candidates as well
+        (
+            "struct B { virtual void m() { TORCH_CHECK(false, n); } }; struct S : B { void m() override {} };",
+            "std::unique_ptr<B> b; b->m();",
+            ["calls m x2"],
+        ),
+        (
+            "struct B { virtual void m() {\n// no\n throw E(); } }; struct S : B { void m() {} };"
+            "struct R : S { void m() {} };",
+            "B* b = make(); b->m();",
+            ["calls m x3"],
+        ),
+        (
+            "struct B { virtual void m() { TORCH_CHECK(n, n); } }; struct S : B { void m() {} };",
+            "B* b = make(); b->m();",
+            ["calls m"],
+        ),
+        ("struct B { void m() { throw E(); } }; struct S : B { void m() {} };", "B* b = make(); b->m();", ["calls m"]),
+        (
+            "struct B { virtual void m() { throw E(); } }; struct S : B { void m(int a) {} };",
+            "B* b = make(); b->m();",
+            ["calls m"],
+        ),
         ("struct S { void m() {} }; S make() {}", "make().m();", ["calls m", "calls make"]),
         ("struct S { void m() {} }; struct T { S s; };", "T t; t.s.m();", ["calls m"]),
         ("struct S { void m() {} }; using R = S;", "R s; s.m();", ["calls m"]),
@@ -322,6 +345,140 @@ def test_who_uses_an_object_runs_what_its_class_is_given() -> None:
     assert edges(graph, source="f") == ["calls take", "calls make"]
 
 
+# -- which of several ------------------------------------------------------------------------------------------------
+
+SOLVERS = """template <typename T, typename V = T> void solve(T* a, V* b) {}
+template <> void solve<float>(float* a, float* b) {}
+template <> void solve<c10::complex<float>, float>(c10::complex<float>* a, float* b) {}"""
+LOOPS = """struct Add { void operator()() {} }; struct Mean { void operator()() {} };
+static Add add_op; static Mean mean_op;
+struct Loop {
+  template <typename func_t> void operator()(const Tensor& a, const Scalar& b, func_t& f) {}
+  template <typename func_t> void operator()(const Tensor& a, const Tensor& b, func_t& f) {}
+  void operator()(const Tensor& a, const Tensor& b, Mean& f) {}
+};"""
+
+
+@pytest.mark.parametrize(
+    ("before", "body", "lines"),
+    [
+        # explicit specialisations are no overloads: the template arguments tell, where they are types
+        (SOLVERS, "solve<float>(a, b);", [3]),
+        (SOLVERS, "solve<c10::complex<float>, float>(a, b);", [4]),
+        (SOLVERS, "solve<scalar_t, value_t>(a, b);", [2, 3, 4]),
+        (SOLVERS, "solve<float>(ARGUMENTS(float));", [3]),  # the grammar takes it for a declaration
+        # an object that is called where it is made: by the arguments of that call
+        (LOOPS, "Loop()(x, x, add_op);", [6]),
+        (LOOPS, "Loop()(x, x, mean_op);", [7]),
+        (LOOPS, "Scalar s; Loop()(x, s, add_op);", [5]),
+    ],
+)
+def test_which_of_several(before: str, body: str, lines: list[int]) -> None:
+    text = f"namespace at::native {{\n{before}\nvoid f(const Tensor& x) {{\n{body}\n}}\n}}\n"
+    graph = linked({"F.cpp": text})
+    nodes = {row[0]: row for row in graph.nodes}
+    wanted = ("solve", "operator()")
+    ends = [nodes[e[1]] for e in graph.edges if nodes[e[0]][3] == "f" and nodes[e[1]][3] in wanted]
+    assert sorted({row[5] for row in ends if row[5] < 9}) == lines
+
+
+SDP = "} namespace sdp { struct params {}; int choose(const params& p) {} int of(int n) {} } namespace at::native {"
+
+
+@pytest.mark.parametrize(
+    ("before", "body", "found"),
+    [
+        # C++ looks a name up in the namespaces of its arguments' classes as well
+        (SDP, "sdp::params p; choose(p);", ["calls choose"]),
+        (SDP, "sdp::params* p = make(); choose(p);", ["calls choose"]),
+        (SDP, "choose(n);", []),
+        (SDP, "of(n);", []),
+        (SDP + " void choose(int n) {}", "choose(n);", ["calls choose"]),
+    ],
+)
+def test_namespaces_of_arguments(before: str, body: str, found: list[str]) -> None:
+    assert calls(body, before) == found
+
+
+@pytest.mark.parametrize(
+    ("before", "body", "found"),
+    [
+        ("", "cudnn_frontend::graph::Graph g; g.execute(h);", ["calls_library cudnn_frontend::graph::Graph::execute"]),
+        (
+            "namespace fe = cudnn_frontend; using both = std::tuple<std::shared_ptr<fe::graph::Graph>, int>;",
+            "both made = make(); auto [graph, n2] = made; graph->execute(h);",
+            ["calls_library cudnn_frontend::graph::Graph::execute"],
+        ),
+        ("", "cudnn_frontend::graph::Graph g; g.validate();", []),
+        (
+            "",
+            "using Gemm = cutlass::gemm::device::GemmGrouped<int>; Gemm gemm; gemm.run(n);",
+            ["calls_library cutlass::gemm::device::GemmGrouped::run"],
+        ),
+        ("struct Graph { void execute() {} };", "Graph g; g.execute();", ["calls execute"]),
+    ],
+)
+def test_objects_of_libraries(before: str, body: str, found: list[str]) -> None:
+    assert calls(body, before) == found
+
+
+HOLDS = """template <typename T, auto* make, auto* end> struct Holder { T* of() { return get(); } void set() {} };
+struct Shape : Holder<int, &cudnnCreateTensorDescriptor, &cudnnDestroyTensorDescriptor> { void fill() { set(); } };
+struct Both { Shape a; int b; };
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "source", "found"),
+    [
+        ("Shape s;", "f", ["cudnnCreateTensorDescriptor", "cudnnDestroyTensorDescriptor"]),
+        ("Both b;", "f", ["cudnnCreateTensorDescriptor", "cudnnDestroyTensorDescriptor"]),  # its field is made with it
+        ("", "fill", ["cudnnCreateTensorDescriptor"]),  # may be made by the base's method, but not ended
+        ("int b;", "f", []),
+    ],
+)
+def test_functions_given_to_base_classes(body: str, source: str, found: list[str]) -> None:
+    graph = linked({"F.cpp": f"namespace at::native {{\n{HOLDS}void f() {{\n{body}\n}}\n}}\n"})
+    assert sorted({e.split(" ")[1] for e in edges(graph, "calls_library", source=source)}) == found
+
+
+@pytest.mark.parametrize(
+    ("before", "body", "found"),
+    [
+        # a lambda is no Tensor and no number: ``sort`` of <algorithm> is meant, not the operator's kernel
+        ("void sort(const Tensor& a, int64_t dim, bool down) {}", "sort(v.begin(), v.end(), [](int a) {});", []),
+        ("void sort(const Tensor& a, int64_t dim, bool down) {}", "sort(x, 1, true);", ["calls sort"]),
+        ("template <typename F> void each(int64_t n, const F& g) {}", "each(n, [](int a) {});", ["calls each"]),
+        ("void each(int64_t n, std::function<void(int)> g) {}", "each(n, [](int a) {});", ["calls each"]),
+    ],
+)
+def test_what_a_lambda_is_not_given_to(before: str, body: str, found: list[str]) -> None:
+    assert [edge for edge in calls(body, before) if edge.startswith("calls ")] == found
+
+
+STUBS = """struct Stub {
+  void operator()(Tensor& a, const Tensor& p) {}
+  void operator()(Tensor& a, double p) {}
+};
+template <template <typename> class stub> void tensor(Tensor& a, const Tensor& p) { stub<int>()(a, p); }
+template <template <typename> class stub> void number(Tensor& a, double p) { stub<int>()(a, p); }
+void f(Tensor& a) { tensor<Stub>(a, a); number<Stub>(a, 0.5); }"""
+
+
+def test_a_template_calls_the_overload_that_its_arguments_fit() -> None:
+    graph = linked({"F.cpp": f"namespace at::native {{\n{STUBS}\n}}\n"})
+    nodes = {row[0]: row for row in graph.nodes}
+    ends = {(nodes[e[0]][3], nodes[e[1]][5]) for e in graph.edges if nodes[e[1]][3] == "operator()"}
+    assert {(name.removesuffix("<…>"), line) for name, line in ends if name != "f"} == {("tensor", 3), ("number", 4)}
+
+
+def test_a_class_of_a_file_that_is_not_seen_is_not_meant() -> None:
+    assert calls("run(handle);", A_h="namespace other { struct handle { handle() {} }; }") == []
+    assert calls("Seen s;", A_h="namespace at::native { struct Seen { Seen() {} }; }", before='#include "A.h"') == [
+        "calls Seen"
+    ]
+
+
 # -- virtual calls ---------------------------------------------------------------------------------------------------
 
 CLASSES = """struct Base { virtual ~Base() {} virtual void run() const = 0; void shared() { run(); } };
@@ -398,3 +555,34 @@ def test_methods_of_a_template_parameter_return_what_all_of_their_name_return() 
         graph = linked({"F.cpp": f"namespace at::native {{\n{source}\n}}\n"})
         certain = [edge for edge in edges(graph, "calls_op", source="f") if " x" not in edge]
         assert certain == found, method
+
+
+@pytest.mark.parametrize(
+    ("declared", "line"), [("int v[4];", 2), ("int v[4] = {1}, w;", 2), ("int* v = p;", 2), ("int v = 4;", 3)]
+)
+def test_an_array_is_handed_on_as_a_pointer(declared: str, line: int) -> None:
+    before = "void g(int* v) {}\nvoid g(int v) {}\n"
+    graph = linked({"F.cpp": f"namespace at::native {{\n{before}void f(int* p) {{ {declared} g(v); }}\n}}\n"})
+    lines = {row[0]: row[5] for row in graph.nodes}
+    names = {row[0]: row[3] for row in graph.nodes}
+    assert [lines[e[1]] for e in graph.edges if names[e[0]] == "f" and e[2] == "calls"] == [line]
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        (
+            'auto op = c10::Dispatcher::singleton().findSchemaOrThrow("aten::add", "Tensor");',
+            ["calls_op aten::add.Tensor"],
+        ),
+        (
+            'static auto op = Dispatcher::singleton()\n.findSchemaOrThrow("aten::neg", "")\n.typed<Tensor(Tensor)>();',
+            ["calls_op aten::neg"],
+        ),
+        ('auto op = d.findSchemaOrThrow("aten::no_such", "");', []),
+        ("auto op = d.findSchemaOrThrow(name.c_str(), x);", []),
+        ("auto op = d.findSchemaOrThrow(", []),
+    ],
+)
+def test_operators_that_are_looked_up(body: str, found: list[str]) -> None:
+    assert calls(body) == found

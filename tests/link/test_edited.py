@@ -68,6 +68,12 @@ def with_function(text: str) -> str:
     return "static int only_here(int x) { return x; }\n" + text
 
 
+def with_function_behind(text: str) -> str:
+    """One that stands behind the first function, so that the order of ids is not that of the file."""
+    at = text.find("\n}\n")
+    return text if at < 0 else f"{text[: at + 3]}static int only_there(int x) {{ return x; }}\n{text[at + 3 :]}"
+
+
 @pytest.mark.parametrize("edit", [moved, with_call, with_function])
 def test_equals_a_full_link(
     edit: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -88,6 +94,26 @@ def test_equals_a_full_link(
         shutil.rmtree(tmp_path / "two", ignore_errors=True)
         assert differences(changed, index(tree, tmp_path / "two", monkeypatch)) == [], path
     assert alone > len(files()) // 2
+
+
+def test_one_edit_after_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A function that came with an earlier edit has an id behind all others; nothing goes by the order of ids."""
+    tree = tmp_path / "tree"
+    shutil.copytree(MINITORCH, tree)
+    index(tree, tmp_path / "one", monkeypatch)
+    alone = 0
+    for path in files()[::4]:
+        file = tree / path
+        for edit in (with_function_behind, with_function, moved, with_call):
+            file.write_text(edit(file.read_text(encoding="utf-8")), encoding="utf-8")
+            monkeypatch.setenv("PYTRACE_CACHE", str(tmp_path / "one"))
+            changed = str(refresh(str(tree), jobs=1, quiet=False))
+            alone += "updated the index for 1 changed" in capsys.readouterr().err
+        shutil.rmtree(tmp_path / "two", ignore_errors=True)
+        assert differences(changed, index(tree, tmp_path / "two", monkeypatch)) == [], path
+    assert alone > 2 * len(files()[::4])
 
 
 @pytest.mark.parametrize(

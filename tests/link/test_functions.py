@@ -145,6 +145,13 @@ def test_overriders() -> None:
         "struct E { void m() {} };"
     )
     assert [s.name for s in known.overriders("B", "m", "A.cpp")] == ["C::m", "D::m"]
+    # a virtual call knows no linkage
+    known = table(
+        A_h="struct B { virtual void m() = 0; };",
+        B_cpp='#include "A.h"\nnamespace { struct C : B { void m() {} }; }',
+        C_cpp='#include "A.h"\n',
+    )
+    assert [s.name for s in known.overriders("B", "m", "C.cpp")] == ["C::m"]
 
 
 def test_defaults_stand_in_the_declaration() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytrace.link.libraries import vendor_of
+from pytrace.link.libraries import entry_point, vendor_of
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,10 @@ from pytrace.link.libraries import vendor_of
         ("ncclAllReduce", "NCCL"),
         ("ideep::matmul_forward::compute", "oneDNN"),
         ("dnnl::stream", "oneDNN"),
+        # types, by the libraries' convention, and what they describe
+        ("ideep::scale_t", ""),
+        ("ideep::attr_t::fuse_relu", ""),
+        ("fbgemm::conv_param_t", ""),
         ("dnnl_sgemm", "oneDNN"),
         ("mkl_sparse_d_mv", "MKL"),
         ("DftiComputeForward", "MKL"),
@@ -65,3 +69,20 @@ from pytrace.link.libraries import vendor_of
 )
 def test_vendor_of(name: str, vendor: str) -> None:
     assert vendor_of(name) == vendor
+
+
+@pytest.mark.parametrize(
+    ("written", "linked"),
+    [
+        ("cublasSgemm", "cublasSgemm_v2"),
+        ("cublasSgemm_v2", "cublasSgemm_v2"),
+        ("cublasSgemmBatched", "cublasSgemmBatched"),
+        # macros of magma_auxiliary.h
+        ("magma_queue_create", "magma_queue_create_internal"),
+        ("magma_queue_sync", "magma_queue_sync_internal"),
+        ("magma_queue_get_device", "magma_queue_get_device"),
+        ("at_cuda_detail::cub::DeviceScan::InclusiveScan", "cub::DeviceScan::InclusiveScan"),
+    ],
+)
+def test_entry_point(written: str, linked: str) -> None:
+    assert entry_point(written) == linked

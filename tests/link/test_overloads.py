@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytrace.link.overloads import IMPOSSIBLE, cost, rank
+from pytrace.link.overloads import IMPOSSIBLE, cost, rank, specialised
 
 
 @pytest.mark.parametrize(
@@ -94,3 +94,24 @@ def test_what_can_be_called(arguments: str, parameters: str, required: int, call
 def test_rank_adds_the_costs() -> None:
     parameters = [("Scalar", False), ("Scalar", True)]
     assert rank(["int", "float"], parameters, 2) == cost("int", "Scalar", False) + cost("float", "Scalar", True)
+
+
+@pytest.mark.parametrize(
+    ("specials", "templates", "found"),
+    [
+        # the arguments of the definitions ("" is no specialisation), those of the call, what it may mean
+        (["float", "double"], "float", ([0], True)),
+        (["float", "c10::complex<float>"], "complex<float>", ([1], True)),
+        (["at::Half", "float"], "c10::Half", ([0], True)),
+        (["float", "double"], "scalar_t", ([0, 1], False)),
+        (["float", "c10::complex<float>, float"], "scalar_t, value_t", ([0, 1], False)),
+        (["", "bool"], "scalar_t", ([1], False)),
+        (["", "bool"], "int", ([], False)),
+        (["float, 32", "float, 64"], "T, 64", ([1], False)),
+        (["", ""], "float", ([], False)),
+        (["float"], "", ([], False)),
+        ([], "float", ([], False)),
+    ],
+)
+def test_specialisations(specials: list[str], templates: str, found: tuple[list[int], bool]) -> None:
+    assert specialised(specials, templates) == found

@@ -34,6 +34,24 @@ KERNELS: dict[str, tuple[str, set[str], set[str], set[str]]] = {
         {"_softmax_backward_data"},
         {C + "SoftMax.cu:775|" + C + "SoftMax.cu:774", C + "SoftMax.cu:1075", YAML + "3723"},
     ),
+    "compiled at run time, for vectors": (
+        "gcd_vectorized4_kernel",
+        {"gcd"},
+        {"lcm", "mul"},
+        {C + "GcdLcmKernel.cu:21", C + "Math.cuh:189", N + "BinaryOps.cpp:545"},
+    ),
+    "compiled at run time, a reduction": (
+        "reduction_prod_kernel",
+        {"prod"},
+        {"sum", "mean"},
+        {C + "ReduceSumProdKernel.cu:94"},
+    ),
+    "compiled at run time, by another name than the operator's": (
+        "calc_i0e_kernel",
+        {"special_i0e"},
+        {"i0"},
+        {C + "UnarySpecialOpsKernel.cu:66|" + C + "UnarySpecialOpsKernel.cu:74|" + C + "UnarySpecialOpsKernel.cu:70"},
+    ),
     "D5 copy, as nsys writes it": (
         "void at::native::elementwise_kernel<(int)128, (int)2, void at::native::gpu_kernel_impl<at::native::<unnamed>::"
         "direct_copy_kernel_cuda(at::TensorIteratorBase &)::[lambda() (instance 2)]::operator ()() const::"

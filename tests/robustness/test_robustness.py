@@ -12,6 +12,7 @@ import shutil
 import signal
 import sqlite3
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -144,7 +145,7 @@ def test_a_file_of_ten_megabytes(root: Path) -> None:
     make_tree(root, {"aten/src/ATen/native/Huge.cpp": "void f() {}\n" * 900_000})
     done = run("index")
     assert done.returncode == 0
-    assert done.stderr.endswith("1 diagnostics (`pytrace stats --diagnostics` lists them)\n")
+    assert done.stderr.endswith("1 diagnostic (`pytrace stats --diagnostics` lists them)\n")
     assert [(d["file"], d["kind"]) for d in diagnostics()] == [("aten/src/ATen/native/Huge.cpp", "too-large")]
     assert functions() == ["twice_cpu"]
 
@@ -217,6 +218,15 @@ def test_a_cache_that_is_a_file(root: Path, tmp_path: Path) -> None:
     done = run("index", cache=str(tmp_path / "file"))
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith(f"pytrace: The index cannot be written in {tmp_path}/file/index (")
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_closed_streams(indexed: Path, closed: str) -> None:
+    """Nothing is printed, nothing goes wrong; above all no file of ours takes the number of a stream."""
+    done = subprocess.run(
+        ["sh", "-c", f"{sys.executable} -m pytrace stats -q --root {indexed} {closed}"], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def limit_files_to(size: int) -> None:

@@ -74,6 +74,11 @@ edge aten::lu dispatches=CUDA at::native::lu_cuda @native_functions.yaml:8
 node function lib::lu_cuda lib.cpp:3
 edge lib::lu dispatches=CUDA lib::lu_cuda @lib.cpp:1
 edge lib::lu_cuda calls_library cusolverDnSgetrf @lib.cpp:3
+node functor twist_kernel cuda/Codes.h:5 {"compiled": "at run time"}
+node function at::native::twist_cuda cuda/Twist.cu:3
+node op aten::twist.out native_functions.yaml:13
+edge at::native::twist_cuda instantiates=jitted_loop twist_kernel @cuda/Twist.cu:4
+edge aten::twist.out dispatches=CUDA at::native::twist_cuda @native_functions.yaml:13
 node python torch._inductor.lowering.add torch/_inductor/lowering.py:9
 node op aten::add.Tensor native_functions.yaml:10
 node op aten::native_layer_norm native_functions.yaml:11
@@ -107,6 +112,8 @@ def graph(tmp_path: Path) -> Store:
         (f"void {N}driver<4, {N}Mul<float>, std::__1::minus<float> >(int)", ["aten::sub.out"]),
         (f"void {N}scan<float, std::minus<float> >(int)", ["aten::sub.out"]),
         (f"void {N}driver<4, std::plus<float> >(int)", ["aten::mul.out"]),
+        ("twist_kernel", ["aten::twist.out"]),
+        ("twist_vectorized4_kernel", ["aten::twist.out"]),
     ],
 )
 def test_operators(graph: Store, text: str, operators: list[str]) -> None:

@@ -7,7 +7,7 @@ import pytest
 from pytrace.model import Node
 from pytrace.trace import guards
 from pytrace.trace.devices import device_of, is_layer, is_plain, key_order
-from pytrace.trace.noise import is_infrastructure, is_library_plumbing, is_plumbing, is_question
+from pytrace.trace.noise import is_infrastructure, is_library_plumbing, is_mover, is_plumbing, is_question
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,18 @@ def test_either(one: str, other: str, both: str) -> None:
         ("unless (a) && unless (b)", "otherwise"),
         ("unless (a) && if (b)", "if (b)"),
         (f"if ({'x' * 80}) && if (y_is_contiguous)", "… && if (y_is_contiguous)"),
+        (f"#ifdef A && if ({'x' * 80}) && if (b)", "#ifdef A && … && if (b)"),
+        (f"#ifdef {'A' * 80} && if ({'x' * 80}) && if (b)", "… && if (b)"),
+        (f"#if {'A' * 90} && #if B", "… && #if B"),
         ("case ConvBackend::Cudnn", "case ConvBackend::Cudnn"),
+        # the other side of one plain condition
+        ("#else of #if !HAVE_IT()", "#if HAVE_IT()"),
+        ("#else of #if HAVE_IT()", "#if !HAVE_IT()"),
+        ("#else of #if defined(A)", "#if !defined(A)"),
+        ("#else of #ifdef A && if (b)", "#ifndef A && if (b)"),
+        ("#else of #ifndef A", "#ifdef A"),
+        ("#else of #if A && B", "#else of #if A && B"),
+        ("#else of #if A > 3", "#else of #if A > 3"),
     ],
 )
 def test_compact(guard: str, short: str) -> None:
@@ -122,7 +133,28 @@ def test_plumbing(schema: str, plumbing: bool) -> None:
     assert is_plumbing(_op(schema)) is plumbing
 
 
+@pytest.mark.parametrize(
+    ("schema", "mover"),
+    [
+        # what copies or resizes what it is given is work when it is asked about
+        ("copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)", True),
+        ("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", True),
+        ("contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)", True),
+        ("_to(Tensor self, *, Layout? layout=None, Device? device=None, bool non_blocking=False) -> Tensor", True),
+        ("resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)", True),
+        ("empty(SymInt[] size, *, Layout? layout=None, Device? device=None, MemoryFormat? m=None) -> Tensor", False),
+        ("select(Tensor(a) self, int dim, SymInt index) -> Tensor(a)", False),
+        ("size(Tensor self, int dim) -> int", False),
+        ("add(Tensor self, Tensor other) -> Tensor", False),
+    ],
+)
+def test_movers(schema: str, mover: bool) -> None:
+    assert is_mover(_op(schema)) is mover
+
+
 def test_infrastructure_and_questions() -> None:
+    moves = Node(1, "function", "at::native::copy_", "", 0, 0, {})
+    assert is_question(moves) and not is_question(moves, movers=True)
     assert is_infrastructure("c10::detail::torchCheckFail") and is_infrastructure("at::TensorIteratorBase::build")
     assert not is_infrastructure("at::native::lstm")
     names = [

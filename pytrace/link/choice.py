@@ -1,0 +1,67 @@
+"""Which of several definitions of one name a C++ call means: those that its arguments fit best."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+
+from pytrace.link.cpp_types import kind_of
+from pytrace.link.overloads import IMPOSSIBLE, KNOWN, rank, specialised
+
+if TYPE_CHECKING:
+    from pytrace.link.functions import Symbol
+
+#: What an argument of another class than the parameter's costs beyond one whose type a template deduces.
+_OTHER_CLASS = 6
+
+
+def choose(
+    symbols: Sequence[Symbol], kinds: Sequence[str], templates: str, path: str, classes: Collection[str]
+) -> list[Symbol]:
+    """The definition that C++ would take; all that fit equally when the kinds of the arguments do not tell.
+
+    ``templates`` are the template arguments of the call, ``path`` is its file, ``classes`` the bare names of the
+    tree's classes. Empty when none of ``symbols`` can be meant: a lambda is no Tensor and no number.
+    """
+    count = len(kinds)
+    fitting = [s for s in symbols if s.required <= count <= s.total] or list(symbols)
+    if "lambda" in kinds:
+        fitting = [s for s in fitting if _takes_functions(s, kinds)]
+    special, exact = specialised([s.special for s in fitting], templates)
+    specials = [fitting[i] for i in special]
+    if exact:
+        return specials
+    if specials:  # no overloads: which one runs, the template arguments decide
+        fitting = [s for s in fitting if not s.special]
+    if len(fitting) > 1:
+        ranked = []
+        for symbol in fitting:
+            parameters = [parameter(p[0]) for p in symbol.parameters]
+            cost = rank(kinds, parameters, 0) if count <= len(parameters) else IMPOSSIBLE
+            ranked.append((cost + _OTHER_CLASS * _other_classes(kinds, parameters, classes), symbol))
+        best = min(r for r, _ in ranked)
+        fitting = [s for r, s in ranked if r == best]
+    if len(fitting) > 1:
+        own = [s for s in fitting if s.file == path]
+        fitting = own or fitting
+    return fitting + specials
+
+
+def _takes_functions(symbol: Symbol, kinds: Sequence[str]) -> bool:
+    """Whether no parameter that a lambda is given is of a type that no function object converts to."""
+    return not any(kind == "lambda" and parameter(row[0])[0] in KNOWN for kind, row in zip(kinds, symbol.parameters))
+
+
+def _other_classes(kinds: Sequence[str], parameters: Sequence[tuple[str, bool]], classes: Collection[str]) -> int:
+    """How many arguments are of one class of the tree where a parameter is of another: a template fits better."""
+    return sum(
+        1 for kind, (wanted, _) in zip(kinds, parameters) if kind != wanted and kind in classes and wanted in classes
+    )
+
+
+def parameter(text: str) -> tuple[str, bool]:
+    """The kind of a parameter's type as written, and whether it is an optional one."""
+    kind = kind_of(text)
+    if kind.endswith("?"):
+        return kind[:-1], True
+    return kind, False
