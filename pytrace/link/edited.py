@@ -21,6 +21,7 @@ from pytrace.link import calls, functions, macros, operators, registration_stubs
 from pytrace.link.binding_lambdas import Lambdas
 from pytrace.link.context import Context
 from pytrace.link.resolved import Packed
+from pytrace.link.resolver import Resolver
 from pytrace.link.vendor_headers import is_outside
 from pytrace.model import EdgeKind, Facts, NodeKind
 from pytrace.store import Store
@@ -84,7 +85,7 @@ def relink(
         if (found := known[path]) is not None and (places := matched[path]) is not None
     }
     _tables(ctx, store, ids)
-    resolver = calls.Resolver(ctx)
+    resolver = Resolver(ctx)
     resolver.op_nodes = {node.name: node.id for node in store.all_nodes(NodeKind.OP)}
     try:
         told = all(_file(ctx, store, resolver, delta, path, old[path], new[path]) for path in sorted(new))
@@ -200,9 +201,7 @@ def _new_node(ctx: Context, delta: Delta, path: str, number: int) -> int:
     return delta.added.node(*functions.node_of(row, path), owner=path, attrs=functions.attrs_of(row))
 
 
-def _file(
-    ctx: Context, store: Store, resolver: calls.Resolver, delta: Delta, path: str, old: Facts, new: Facts
-) -> bool:
+def _file(ctx: Context, store: Store, resolver: Resolver, delta: Delta, path: str, old: Facts, new: Facts) -> bool:
     """Put one file's part into the delta; False when it cannot be told from this file alone."""
     symbols = ctx.functions.by_file.get(path, [])
     if len(symbols) != len(new.get("functions", ())):
@@ -340,7 +339,7 @@ def _edges(
     path: str,
     lines: _Lines,
     ctx: Context,
-    resolver: calls.Resolver,
+    resolver: Resolver,
     packed: Packed,
     new: Facts,
 ) -> bool:

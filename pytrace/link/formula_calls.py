@@ -15,7 +15,7 @@ from pytrace.link.formulas_model import Formula
 from pytrace.link.functions import Symbol
 
 if TYPE_CHECKING:
-    from pytrace.link.calls import Resolver
+    from pytrace.link.resolver import Resolver
 
 #: The namespace whose names a formula sees first.
 SCOPE = "torch::autograd::generated::details"

@@ -21,8 +21,8 @@ from pytrace.link.resolved import GIVEN, Row
 from pytrace.model import EdgeKind
 
 if TYPE_CHECKING:
-    from pytrace.link.calls import Resolver
     from pytrace.link.functions import Symbol
+    from pytrace.link.resolver import Resolver
 
 _DEPTH = 4
 

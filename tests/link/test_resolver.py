@@ -1,4 +1,4 @@
-"""What a C++ function reaches: one table for each rule of ``link/calls.py``."""
+"""What a C++ function reaches: one table for each rule of ``link/resolver.py``."""
 
 from __future__ import annotations
 
