@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from pytrace import reading
@@ -52,8 +52,11 @@ class Gatherer:
                 self.rows[file.path] = FileRow(file.path, file.kind, reading.blob_id(source).hex(), len(source))
         return left
 
-    def gather(self, files: Sequence[File]) -> None:
-        """Fill ``facts`` (and ``rows``) for ``files``."""
+    def gather(self, files: Sequence[File], meanwhile: Callable[[], None] = lambda: None) -> None:
+        """Fill ``facts`` (and ``rows``) for ``files``.
+
+        ``meanwhile`` is called once the worker processes read, if there is anything to read.
+        """
         with FactCache(facts_path()) as cache:
             self._learn_names(files)
             if not self.force:
@@ -63,7 +66,7 @@ class Gatherer:
             have = {path for path, *_ in self.problems} | self.facts.keys()
             missing = [file for file in files if file.path not in have]
             self.report.phase("reading", len(missing))
-            new = self._from_workers(missing, "" if self.force else cache.path)
+            new = self._from_workers(missing, "" if self.force else cache.path, meanwhile)
             here = sum(len(row[-1]) for row in new) <= _PUT_HERE
             if here:
                 cache.put(new)
@@ -109,12 +112,20 @@ class Gatherer:
         else:
             self.facts[path] = (kind, found)
 
-    def _from_workers(self, files: Sequence[File], ask: str) -> list[_New]:
+    def _from_workers(
+        self, files: Sequence[File], ask: str, meanwhile: Callable[[], None] = lambda: None
+    ) -> list[_New]:
         """Take the facts of ``files`` from worker processes, which look into the cache ``ask`` first; what is new."""
         new: list[_New] = []
         again: list[File] = []  # the cache's row is damaged
         results = reading.read_all(
-            self.root, files, names=self._names, cache=ask, jobs=self.jobs, done=self.report.advance
+            self.root,
+            files,
+            names=self._names,
+            cache=ask,
+            jobs=self.jobs,
+            done=self.report.advance,
+            meanwhile=meanwhile,
         )
         for file, read in results:
             found = reading.unpack(read.packed) if read.packed else None

@@ -14,7 +14,7 @@ import signal
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,7 +28,6 @@ from pytrace.gather import Gatherer, changes
 from pytrace.graph import Delta, Graph
 from pytrace.identity import identify
 from pytrace.lock import locked
-from pytrace.model import Facts
 from pytrace.paths import index_path, lock_path
 from pytrace.progress import Reporter, reporter
 from pytrace.store import SCHEMA_VERSION, Manifest, Store, is_whole
@@ -43,10 +42,6 @@ _HASH_HERE = 400
 
 #: Above so many changed files, everything is linked anew.
 _RELINKED = 20
-
-#: ``link.relink(store, before, after, jobs)``: the old index, kind and facts of the changed files before and after
-#: (a new file is only in ``after``, a deleted one only in ``before``); None when it cannot tell.
-Relink = Callable[[Store, Mapping[str, tuple[str, Facts]], Mapping[str, tuple[str, Facts]], int], "Delta | None"]
 
 
 class Known(NamedTuple):
@@ -267,15 +262,21 @@ class _Build:
     def _relink(self, files: Sequence[File], known: Mapping[str, Known]) -> Delta | None:
         """What a few changed files change in the graph, None when that is not known without linking all."""
         import pytrace.link
+        from pytrace.link.state import State
 
-        relink: Relink | None = getattr(pytrace.link, "relink", None)
-        if relink is None or self.old is None:
+        if self.old is None:
             return None
         new, gone = changes({path: old.blob for path, old in known.items()}, self._blobs())
         if len(new) + len(gone) > _RELINKED:
             return None
         fresh = [file for file in files if file.path in set(new)]
-        self.gatherer.gather(fresh)
+        state = State(self.old)
+
+        def meanwhile() -> None:
+            with suppress(Exception):  # ``relink`` meets it again, and it is told there
+                state.context  # noqa: B018  # made while the files are read
+
+        self.gatherer.gather(fresh, meanwhile)
         rows = [FileRow(p, known[p].kind, known[p].blob, known[p].size) for p in (*new, *gone) if p in known]
         before = self.gatherer.earlier(rows)
         if len(before) < len(rows) or any(file.path not in self.gatherer.facts for file in fresh):
@@ -283,7 +284,9 @@ class _Build:
         after = {path: self.gatherer.facts[path] for path in new}
         self.report.phase("linking")
         try:
-            return relink(self.old, {p: (known[p].kind, found) for p, found in before.items()}, after, self.jobs)
+            return pytrace.link.relink(
+                state, {p: (known[p].kind, found) for p, found in before.items()}, after, self.jobs
+            )
         except (Exception, RecursionError) as error:
             self.report.say(f"linking the changed files alone failed with {place_of(error)}; everything is linked anew")
             return None

@@ -72,15 +72,17 @@ def run(
     *,
     jobs: int,
     timeout: float = 60.0,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> Generator[tuple[Item, Result | Lost], None, None]:
     """Yield (item, result) of every item of every batch, in the order in which they get done.
 
     ``work`` must be a module-level function (or a ``functools.partial`` of one). ``timeout`` is in seconds per
-    batch. Closing the iterator, or an exception (Ctrl-C), ends the processes.
+    batch. ``meanwhile`` is called once, when all processes have work. Closing the iterator, or an exception
+    (Ctrl-C), ends the processes.
     """
     pool = _Pool(work, min(jobs, len(batches)), timeout)
     try:
-        yield from pool.run(batches)
+        yield from pool.run(batches, meanwhile)
     finally:
         pool.stop()
 
@@ -114,18 +116,26 @@ class _Pool:
             worker.stop()
         self._workers = []
 
-    def run(self, batches: Sequence[Sequence[Item]]) -> Iterator[tuple[Item, Result | Lost]]:
+    def run(
+        self, batches: Sequence[Sequence[Item]], meanwhile: Callable[[], None]
+    ) -> Iterator[tuple[Item, Result | Lost]]:
         todo: deque[_Batch] = deque(list(items) for items in batches)
+        if todo:
+            self._deal(todo)
+            meanwhile()
         while todo or any(worker.given for worker in self._workers):
-            for worker in self._workers:
-                # One batch ahead, so that a worker does not wait for the parent. Not so for the single items of a
-                # batch that was lost: the culprit must be alone.
-                while todo and len(worker.given) < 2 and not (worker.given and len(todo[0]) == 1):
-                    try:
-                        worker.give(todo.popleft())
-                    except OSError:
-                        break  # dead: seen below
+            self._deal(todo)
             yield from self._collect(todo)
+
+    def _deal(self, todo: deque[_Batch]) -> None:
+        for worker in self._workers:
+            # One batch ahead, so that a worker does not wait for the parent. Not so for the single items of a
+            # batch that was lost: the culprit must be alone.
+            while todo and len(worker.given) < 2 and not (worker.given and len(todo[0]) == 1):
+                try:
+                    worker.give(todo.popleft())
+                except OSError:
+                    break  # dead: seen when its answers are collected
 
     def _collect(self, todo: deque[_Batch]) -> Iterator[tuple[Item, Result | Lost]]:
         busy = [worker for worker in self._workers if worker.given]

@@ -110,14 +110,18 @@ def read_all(
     cache: str,
     jobs: int,
     done: Callable[[int], None] = lambda count: None,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[File, Read]]:
-    """Read all ``files`` with ``jobs`` processes, the big ones first; yield them as they get done."""
+    """Read all ``files`` with ``jobs`` processes, the big ones first; yield them as they get done.
+
+    ``meanwhile`` is called once all processes have work.
+    """
     by_path = {file.path: file for file in files}
     for kind in {file.kind for file in files}:
         load(kind)  # once, here: forked workers inherit it
     work = partial(read_file, root, cache, dict(names))
     timeout = float(os.environ.get("PYTRACE_FILE_TIMEOUT") or 60)
-    for (path, _), result in pool.run(batches(files), work, jobs=jobs, timeout=timeout):
+    for (path, _), result in pool.run(batches(files), work, jobs=jobs, timeout=timeout, meanwhile=meanwhile):
         done(1)
         if isinstance(result, pool.Lost):
             yield by_path[path], _lost(os.path.join(root, path), result.reason)

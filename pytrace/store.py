@@ -200,14 +200,24 @@ class Store:
         """The largest id of a node."""
         return int(self.db.execute("SELECT coalesce(max(id), 0) FROM node").fetchone()[0])
 
-    def owned_ids(self, *kinds: str) -> Iterator[tuple[int, str]]:
-        """(id, path of the owner) of the nodes of these kinds that a file owns, in order of id; see ``WHOLE``."""
+    def owned_ids(self, *kinds: str) -> dict[str, list[int]]:
+        """The nodes of these kinds that files own, by path, in order of id; see ``WHOLE``."""
+        paths = dict(self.db.execute("SELECT id, path FROM file"))
         marks = ",".join("?" * len(kinds))
+        sql = f"SELECT n.owner, n.id FROM node n WHERE n.kind IN ({marks}) AND {WHOLE} ORDER BY n.id"
+        found: dict[str, list[int]] = {}
+        for owner, node_id in self.db.execute(sql, kinds):
+            if owner in paths:
+                found.setdefault(paths[owner], []).append(node_id)
+        return found
+
+    def sources(self, node_kind: str, edge_kind: str) -> Iterator[tuple[str, str, int]]:
+        """(name of the source, key, destination) of the edges of a kind that start at nodes of a kind, in order."""
         sql = (
-            "SELECT n.id, f.path FROM node n JOIN file f ON f.id = n.owner"
-            f" WHERE n.kind IN ({marks}) AND {WHOLE} ORDER BY n.id"
+            "SELECT n.name, e.key, e.dst FROM edge e JOIN node n ON n.id = e.src WHERE e.kind = ? AND n.kind = ?"
+            " ORDER BY e.src, e.dst, e.key, e.line, e.rowid"
         )
-        return ((int(i), str(p)) for i, p in self.db.execute(sql, kinds))
+        return iter(self.db.execute(sql, (edge_kind, node_kind)))
 
     def owned_nodes(self, path: str) -> list[Node]:
         """The nodes that a file owns."""

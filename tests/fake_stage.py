@@ -12,8 +12,8 @@ import time
 from collections.abc import Callable, Mapping
 
 from pytrace.graph import Delta, Graph
+from pytrace.link.state import State
 from pytrace.model import Facts
-from pytrace.store import Store
 
 VERSION = 1
 
@@ -64,11 +64,12 @@ def link(
 
 
 def relink(
-    store: Store, before: Mapping[str, tuple[str, Facts]], after: Mapping[str, tuple[str, Facts]], jobs: int
+    state: State, before: Mapping[str, tuple[str, Facts]], after: Mapping[str, tuple[str, Facts]], jobs: int
 ) -> Delta | None:
     """The delta of changed files that define what they defined before."""
     if before.keys() != after.keys():
         return None
+    store = state.store
     delta = Delta(list(after), added=Graph(first_id=1 + max(n.id for n in store.all_nodes())))
     for path, (_, facts) in after.items():
         rows = facts["rows"]

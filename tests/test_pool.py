@@ -41,6 +41,28 @@ def test_nothing_to_do() -> None:
     assert results([]) == {}
 
 
+def tell(item: str) -> str:
+    """Say in a file that the work began."""
+    Path(item).touch()
+    return item
+
+
+def test_meanwhile_the_workers_work(tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    seen: list[bool] = []
+
+    def meanwhile() -> None:
+        until = time.monotonic() + 30
+        while not begun.exists() and time.monotonic() < until:
+            time.sleep(0.01)
+        seen.append(begun.exists())
+
+    assert list(pool.run([[str(begun)]], tell, jobs=1, meanwhile=meanwhile)) == [(str(begun), str(begun))]
+    assert seen == [True]
+    assert list(pool.run([], tell, jobs=1, meanwhile=meanwhile)) == []
+    assert seen == [True]
+
+
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [

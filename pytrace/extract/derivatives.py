@@ -16,14 +16,11 @@ from typing import Any
 
 from pytrace.extract.yaml_nodes import Diagnostic, Entry, Field, read_entries
 from pytrace.model import Facts
+from pytrace.schema.keys import DEFAULT_FORMULA, FormulaRow
 
 VERSION = 1
 
-DEFAULT = "Default"
 _NAME, _OUTPUTS, _DISPATCH = "name", "output_differentiability", "dispatch"
-
-#: (names, formula, line)
-FormulaRow = tuple[str, str, int]
 
 
 def extract(source: bytes) -> Facts:
@@ -42,7 +39,7 @@ def _row(entry: Entry, diagnostics: list[Diagnostic]) -> tuple[Any, ...] | None:
     outputs = _outputs(fields.pop(_OUTPUTS, None), diagnostics)
     dispatch = fields.pop(_DISPATCH, None)
     if dispatch is None:
-        tables = [(DEFAULT, _formulas(list(fields.values()), diagnostics))]
+        tables = [(DEFAULT_FORMULA, _formulas(list(fields.values()), diagnostics))]
     else:
         for extra in fields.values():
             diagnostics.append((extra.line, "entry", f"{extra.key!r} beside 'dispatch' has no effect"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from pytrace.graph import Delta, Graph
+from pytrace.link.state import State
 from pytrace.model import Facts
-from pytrace.store import Store
 
 
 def link(
@@ -25,7 +25,6 @@ def link(
         calls,
         cpp_frontend,
         dispatch,
-        edited,
         functions,
         generated,
         init_order,
@@ -34,6 +33,7 @@ def link(
         python,
         python_registrations,
         registrations,
+        state,
         ufuncs,
         vendor_headers,
         wrapped,
@@ -42,7 +42,7 @@ def link(
 
     ctx = Context(dict(sorted({**files, **vendor_headers.wanted(files)}.items())))
     macros.link(ctx, jobs)
-    ctx.graph.states["link"] = edited.state_of(ctx)
+    ctx.graph.states["link"] = state.pack(ctx)
     operators.link(ctx)
     functions.link(ctx)
     dispatch.link(ctx)
@@ -64,12 +64,12 @@ def link(
 
 
 def relink(
-    store: Store, before: Mapping[str, tuple[str, Facts]], after: Mapping[str, tuple[str, Facts]], jobs: int = 1
+    state: State, before: Mapping[str, tuple[str, Facts]], after: Mapping[str, tuple[str, Facts]], jobs: int = 1
 ) -> Delta | None:
-    """What a few edited files change in the graph of ``store``; None when everything must be linked anew.
+    """What a few edited files change in the graph of a store; None when everything must be linked anew.
 
     ``before`` and ``after`` are kind and facts of the changed files.
     """
     from pytrace.link import edited
 
-    return edited.relink(store, before, after, jobs)
+    return edited.relink(state, before, after, jobs)

@@ -5,32 +5,28 @@ change what any other file means. So: when all that the file *offers* is as befo
 registrations, what it includes, its uses of templates), only its own calls are resolved again, and everything else that
 it owns moves to its new lines. In every other case ``relink`` says that it cannot tell, and everything is linked.
 
-What the rest of the tree offers is kept in the store as the *link state*: the facts of all C++ files after macro
-expansion, without the bodies.
+What the rest of the tree offers is kept in the store: see link/state.py.
 """
 
 from __future__ import annotations
 
-import marshal
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pytrace.graph import Delta, Graph
-from pytrace.link import calls, functions, macros, operators, registration_stubs
+from pytrace.link import calls, functions, macros, registration_stubs
 from pytrace.link.binding_lambdas import Lambdas
 from pytrace.link.context import Context
 from pytrace.link.resolved import Packed
 from pytrace.link.resolver import Resolver
+from pytrace.link.state import BODY, State
 from pytrace.link.vendor_headers import is_outside
 from pytrace.model import EdgeKind, Facts, NodeKind
 from pytrace.store import Store
 
-#: Kinds of files whose facts the state holds.
+#: Kinds of files that can be linked alone.
 _CPP = ("cpp", "template")
-_STATE_KINDS = (*_CPP, "native_functions", "tags")
-#: What the bodies of functions say: not part of the state, and free to change.
-_BODY = frozenset(("calls", "dtypes", "environments", "errors", "diagnostics"))
 #: Rules of the edges that ``calls`` makes from one file alone: they are made anew.
 _MADE_ANEW = frozenset(
     (
@@ -40,18 +36,8 @@ _MADE_ANEW = frozenset(
 )
 
 
-def state_of(ctx: Context) -> bytes:
-    """The link state of a tree, to be kept in its store."""
-    kept = {
-        path: (kind, {key: rows for key, rows in facts.items() if key not in _BODY})
-        for path, (kind, facts) in ctx.files.items()
-        if kind in _STATE_KINDS
-    }
-    return marshal.dumps(kept)
-
-
 def relink(
-    store: Store, before: Mapping[str, tuple[str, Facts]], after: Mapping[str, tuple[str, Facts]], jobs: int
+    state: State, before: Mapping[str, tuple[str, Facts]], after: Mapping[str, tuple[str, Facts]], jobs: int
 ) -> Delta | None:
     """What the edits of a few files change, or None when everything must be linked.
 
@@ -59,13 +45,12 @@ def relink(
     """
     if before.keys() != after.keys() or any(kind not in _CPP for kind, _ in (*before.values(), *after.values())):
         return None
-    packed = store.state("link")
-    if packed is None:
-        return None
     if any(_offer(path, before[path][1]) != _offer(path, after[path][1]) for path in after):
         return None
-    ctx = Context(marshal.loads(packed))
-    table = ctx.macros = macros.MacroTable(ctx)
+    store, ctx = state.store, state.context
+    if ctx is None:
+        return None
+    table = ctx.macros
     old = {path: _joined(table, path, facts) for path, (_, facts) in before.items()}
     new = {path: _joined(table, path, facts) for path, (_, facts) in after.items()}
     if any(_offer(path, old[path]) != _offer(path, new[path]) for path in new):
@@ -102,7 +87,7 @@ def _joined(table: macros.MacroTable, path: str, facts: Facts) -> Facts:
 
 def _offer(path: str, facts: Facts) -> Any:
     """What a file offers to others: its facts without bodies, line numbers and what only itself can see."""
-    found = {key: _without_numbers(rows) for key, rows in facts.items() if key not in _BODY}
+    found = {key: _without_numbers(rows) for key, rows in facts.items() if key not in BODY}
     found["functions"] = [row for row in found.get("functions", ()) if not _own(path, row)]
     return found
 
@@ -157,29 +142,21 @@ def _ids(store: Store, path: str, rows: Any) -> list[int] | None:
 
 def _tables(ctx: Context, store: Store, edited: Mapping[str, list[int]]) -> None:
     """The tables of the link stage, with the ids that the store knows; those of the functions of ``edited`` files."""
-    operators.link(ctx)
-    functions.link(ctx)
-    ids: dict[str, list[int]] = {}
-    for node_id, owner in store.owned_ids(NodeKind.FUNCTION, NodeKind.CUDA_KERNEL):
-        ids.setdefault(owner, []).append(node_id)
-    by_id = {}
-    for path, symbols in ctx.functions.by_file.items():
-        # Of a file that was edited before, the state knows the functions that it had at first; they come first here.
-        known = edited[path] if path in edited else ids.get(path, [])
+    ids = store.owned_ids(NodeKind.FUNCTION, NodeKind.CUDA_KERNEL)
+
+    def identify(path: str, rows: Sequence[Any]) -> Sequence[int]:
         if is_outside(path):
-            known = _outside(store, [symbol.name for symbol in symbols])
-        for symbol, node_id in zip(symbols, known, strict=False):
-            symbol.id = node_id
-            by_id[node_id] = symbol
-    ctx.functions.by_id = by_id
-    ctx.graph = Graph()  # what the tables made on the way is in the store already
+            return _outside(store, [row[0] for row in rows])
+        # Of a file that was edited before, the state knows the functions that it had at first; they come first here.
+        return edited[path] if path in edited else ids.get(path, [])[: len(rows)]
+
+    ctx.functions = functions.tabulate(ctx, identify)
+    ctx.graph = Graph()  # what was odd is in the store already
     ctx.stubs = registration_stubs.StubTable()
     for node in store.all_nodes(NodeKind.STUB):
         ctx.stubs.add(str(node.attrs.get("qualified", node.name)), node.id)
-    names = {node.id: node.name for node in store.all_nodes(NodeKind.OP)}
-    for edge in store.all_edges(EdgeKind.DISPATCHES):
-        if edge.src in names:
-            ctx.kernels_of.setdefault((names[edge.src], edge.key), []).append(edge.dst)
+    for operator, key, kernel in store.sources(NodeKind.OP, EdgeKind.DISPATCHES):
+        ctx.kernels_of.setdefault((operator, key), []).append(kernel)
 
 
 def _vendor_uses(packed: Packed, outside: set[int]) -> set[Any]:
@@ -225,7 +202,7 @@ def _file(ctx: Context, store: Store, resolver: Resolver, delta: Delta, path: st
     pairs = [row for s, row in zip(symbols, new.get("functions", ()), strict=True) if s.id in kept]
     lines.learn("functions", old.get("functions", ()), pairs)
     for key, rows in new.items():
-        if key not in _BODY and key != "functions":
+        if key not in BODY and key != "functions":
             lines.learn(key, old[key], rows)
     lines.learn("", before[4:], after[4:])
     return _nodes(store, delta, path, new, symbols, lines) and _edges(

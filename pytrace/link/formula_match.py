@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from pytrace.extract.derivatives import DEFAULT
 from pytrace.link.formula_text import Saved, has_ident, replace_ident
 from pytrace.link.formulas_model import Derivative, Entries, Formula, Forward, is_foreach
 from pytrace.link.operator_model import Operator
 from pytrace.schema import FUNCTIONAL, INPLACE, OUT, Argument, Schema
 from pytrace.schema.function import TENSOR_OPTIONS
+from pytrace.schema.keys import DEFAULT_FORMULA
 from pytrace.schema.native import value_type
 
 FOREACH = "_foreach_"
@@ -86,7 +86,7 @@ def match(operators: Iterable[Operator], entries: Entries, lists: Lists) -> Matc
             if found is None and is_foreach(op):
                 made = _foreach(op, op.schema, references, lists)
                 if made is not None:
-                    found = {DEFAULT: made}
+                    found = {DEFAULT_FORMULA: made}
                     exact = made.op is op
                     if exact:
                         result.foreach.append(made)
@@ -195,8 +195,8 @@ def _foreach(
     if op.kind == INPLACE and op.local_name in lists.foreach_inplace_reference:
         candidates += references[1].get(root, ())
     for reference in candidates:
-        if _fits(op, schema, reference.arguments(), lists) and DEFAULT in reference.formulas:
-            source = reference.formulas[DEFAULT]
+        if _fits(op, schema, reference.arguments(), lists) and DEFAULT_FORMULA in reference.formulas:
+            source = reference.formulas[DEFAULT_FORMULA]
             return source if op.kind == INPLACE else _make_foreach(op, schema, reference.arguments(), source)
     return None
 
@@ -218,7 +218,7 @@ def _make_foreach(op: Operator, schema: Schema, arguments: tuple[Argument, ...],
         name=op.root,
         op=op,
         node=source.node and f"Foreach{source.node}{op.overload}",
-        key=DEFAULT,
+        key=DEFAULT_FORMULA,
         derivatives=derivatives,
         forward=[_foreach_forward(f, schema, source_arguments) for f in source.forward],
         args_with_derivatives=[a.name for a in schema.non_out if a.name in names],

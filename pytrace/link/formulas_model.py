@@ -12,12 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from pytrace.extract.derivatives import DEFAULT, FormulaRow
 from pytrace.link.formula_text import Saved, gradient_indices, has_ident, node_prefix, replace_ident, saved_variables
 from pytrace.link.operator_model import FUNCTION, Operator
 from pytrace.schema import Schema
 from pytrace.schema.cpp import signature
-from pytrace.schema.keys import AUTOGRAD
+from pytrace.schema.keys import AUTOGRAD, DEFAULT_FORMULA, FormulaRow
 from pytrace.schema.native import return_names, return_value_type, value_type
 
 NON_DIFFERENTIABLE = "non_differentiable"
@@ -135,12 +134,12 @@ def build(rows: Iterable[EntryRow], operators: Mapping[str, Operator], file: str
         flags = [True if isinstance(o, str) else o for o in outputs] if outputs else None
         entries[op.name] = {}
         for key, formulas in tables:
-            if key != DEFAULT and key not in AUTOGRAD:
+            if key != DEFAULT_FORMULA and key not in AUTOGRAD:
                 diagnostics.append((line, f"{key!r} is no autograd key that derivatives.yaml may name"))
             reader = _Reader(op, matched[1], key, flags, line)
             formula = reader.read(formulas)
             if formula.has_derivatives:
-                prefix = node_prefix(formula.name) + (key if key != DEFAULT else "")
+                prefix = node_prefix(formula.name) + (key if key != DEFAULT_FORMULA else "")
                 formula.node = f"{prefix}{counter[prefix]}"
                 counter[prefix] += 1
             formula.output_conditions = conditions

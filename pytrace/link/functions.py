@@ -7,7 +7,7 @@ what ``using`` brings in. What has internal linkage is seen in its own file only
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -24,7 +24,10 @@ HEADERS = (".h", ".cuh", ".hpp", ".hh", ".inl", ".hip.h")
 
 
 class Symbol:
-    """One definition."""
+    """One definition: a row of ``extract.cpp.Function``, which is taken apart when it is first looked into.
+
+    Most of a tree's definitions are never looked at when a single file is linked anew (link/edited.py).
+    """
 
     __slots__ = (
         "bare",
@@ -41,25 +44,53 @@ class Symbol:
         "refuses",
         "required",
         "returns",
+        "row",
         "scope",
         "special",
         "templates",
         "total",
     )
 
-    def __init__(self, node_id: int, row: Sequence[object], file: str) -> None:
-        name, kind, line, end, parameters, returns, local, owner, templates = row[:9]
-        assert (
-            isinstance(name, str) and isinstance(parameters, tuple) and isinstance(line, int) and isinstance(end, int)
-        )
+    id: int
+    name: str
+    scope: str
+    bare: str
+    kind: str
+    line: int
+    end: int
+    file: str
+    parameters: tuple[tuple[str, str, str], ...]
+    total: int
+    required: int
+    returns: str
+    local: bool
+    owner: str
+    templates: str
+    guard: str
+    special: str
+    refuses: bool
+
+    def __init__(self, node_id: int, row: Sequence[Any], file: str) -> None:
         self.id = node_id
-        self.name = name
-        self.scope, _, self.bare = name.rpartition("::")
+        self.row = row
+        self.file = file
+        self.name = row[0]
+        self.scope, _, self.bare = self.name.rpartition("::")
+
+    def __getattr__(self, name: str) -> Any:
+        """Called for what has no value yet: all of it gets one here."""
+        if name not in self.__slots__:
+            raise AttributeError(name)
+        self._take_apart()
+        return getattr(self, name)
+
+    def _take_apart(self) -> None:
+        row, file = self.row, self.file
+        kind, line, end, parameters, returns, local, owner, templates = row[1:9]
         self.kind = kind
         self.line = line
         self.end = end
-        self.file = file
-        self.parameters: tuple[tuple[str, str, str], ...] = parameters
+        self.parameters = parameters
         self.total = len(parameters) if not (parameters and parameters[-1][0].endswith("...")) else 99
         self.required = sum(1 for p in parameters if not p[2] and not p[0].endswith("..."))
         self.returns = str(returns)
@@ -67,7 +98,8 @@ class Symbol:
         self.local = bool(local) or file.endswith(".metal")
         self.owner = str(owner)
         self.templates = str(templates)
-        self.guard = str(row[9]) if len(row) > 9 else ""
+        # of a vendor's header the column holds the header
+        self.guard = str(row[9]) if len(row) > 9 and not is_outside(file) else ""
         self.special = str(row[11]) if len(row) > 11 else ""
         self.refuses = len(row) > 12 and bool(row[12])
 
@@ -363,8 +395,26 @@ def attrs_of(row: Sequence[Any]) -> dict[str, Any] | None:
     return attrs or None
 
 
+#: A file's definitions (rows of ``extract.cpp.Function``) -> their nodes, one for each.
+Identify = Callable[[str, Sequence[Any]], Sequence[int]]
+
+
 def link(ctx: Context) -> None:
     """Make the function and kernel nodes and set ``ctx.functions``."""
+    node = ctx.graph.node
+
+    def identify(path: str, rows: Sequence[Any]) -> list[int]:
+        if is_outside(path):
+            return [node(*node_of(row, path), attrs=vendor_attrs(path, row)) for row in rows]
+        return [node(*node_of(row, path), owner=path, attrs=attrs_of(row)) for row in rows]
+
+    ctx.functions = tabulate(ctx, identify)
+    for path, symbols in ctx.functions.by_file.items():
+        add_dtypes(ctx, path, symbols, ctx.files[path][1].get("dtypes", ()))
+
+
+def tabulate(ctx: Context, identify: Identify) -> FunctionTable:
+    """The table of all definitions; ``identify`` knows their nodes."""
     sources = {path: facts for path, (kind, facts) in ctx.files.items() if kind in ("cpp", "template")}
     table = FunctionTable(Includes({path: facts.get("includes", ()) for path, facts in sources.items()}))
     defaults: dict[tuple[str, int], int] = {}
@@ -373,27 +423,20 @@ def link(ctx: Context) -> None:
             required = sum(1 for r in rows if not r[2])
             key = (name, len(rows))
             defaults[key] = min(required, defaults.get(key, required))
-    node = ctx.graph.node
     for path, facts in sources.items():
         symbols = []
         outside = is_outside(path)
-        for row in facts.get("functions", ()):
-            if outside:
-                node_id = node(*node_of(row, path), attrs=vendor_attrs(path, row))
-            else:
-                node_id = node(*node_of(row, path), owner=path, attrs=attrs_of(row))
+        rows = facts.get("functions", ())
+        for node_id, row in zip(identify(path, rows), rows, strict=True):
             symbol = Symbol(node_id, row, path)
-            fewest = defaults.get((symbol.name, len(symbol.parameters)))
+            fewest = defaults.get((symbol.name, len(row[4])))
             if fewest is not None and fewest < symbol.required:
                 symbol.required = fewest
             symbols.append(symbol)
             table.by_id[node_id] = symbol
             table.by_name[symbol.name].append(symbol)
             table.by_bare[symbol.bare].append(symbol)
-            if outside:
-                symbol.guard = ""  # the column holds the header
         table.by_file[path] = symbols
-        add_dtypes(ctx, path, symbols, facts.get("dtypes", ()))
         for name, bases, line, _end, fields, templates, local in facts.get("classes", ()):
             table.classes[name].append(ClassInfo(name, bases, fields, templates, path, line, local))
             if not outside:  # a vendor's class is meant only where its namespace is written or in use
@@ -405,7 +448,7 @@ def link(ctx: Context) -> None:
         _usings(table, path, facts.get("usings", ()))
     add_holders(table, sources)
     add_apply(table, sources)
-    ctx.functions = table
+    return table
 
 
 def add_dtypes(

@@ -142,8 +142,8 @@ class OperatorTable:
         return index
 
 
-def link(ctx: Context) -> None:
-    """Set ``ctx.operators`` and add the nodes of the operators that ``native_functions.yaml`` defines or implies."""
+def read(ctx: Context) -> OperatorTable:
+    """The operators that ``native_functions.yaml`` defines or implies; what is odd there becomes diagnostics."""
     tags = [name for _, facts in ctx.of_kind("tags") for _, name, _ in facts.get("tags", ())]
     operators: list[Operator] = []
     for path, facts in ctx.of_kind("native_functions"):
@@ -151,7 +151,13 @@ def link(ctx: Context) -> None:
         operators += builder.build(facts.get("entries", ()))
         for where, line, kind, message in builder.diagnostics:
             ctx.graph.diagnostic(where, line, kind, message)
-    ctx.operators = table = OperatorTable(operators)
+    return OperatorTable(operators)
+
+
+def link(ctx: Context) -> None:
+    """Set ``ctx.operators`` and add the nodes of the operators, with the formulas of their derivatives."""
+    ctx.operators = table = read(ctx)
+    operators = list(table.by_name.values())
     table.formulas = formulas.read(ctx, table.by_name)
     for op in operators:
         add_node(ctx.graph, op, autograd=table.formulas.autograd(op) if table.formulas.entries else "")

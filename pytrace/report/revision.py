@@ -11,10 +11,9 @@ import os
 import sqlite3
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from functools import partial
-from typing import Any
 
 from pytrace import __version__, pool, program, reading
 from pytrace.errors import BadQuestion
@@ -37,8 +36,6 @@ KEPT = 6
 _RELINKED = 20
 #: Above so many unknown contents, processes read them.
 _FEW = 40
-
-Relink = Callable[[Store, Mapping[str, tuple[str, Facts]], Mapping[str, tuple[str, Facts]], int], Any]
 
 
 def store_of(
@@ -202,9 +199,9 @@ class _Revision:
     def _from_near(self, rows: Sequence[FileRow]) -> bool:
         """Make the index from that of a similar state; False when that cannot be done."""
         import pytrace.link
+        from pytrace.link.state import State
 
-        relink: Relink | None = getattr(pytrace.link, "relink", None)
-        if self.near is None or relink is None:
+        if self.near is None:
             return False
         before = {path: (kind, blob) for path, kind, blob in self.near.file_rows()}
         after = {row.path: (row.kind, row.blob) for row in rows}
@@ -216,8 +213,8 @@ class _Revision:
         facts = self._facts([*new, *old])
         if any(row.blob not in facts for row in (*new, *old)):
             return False
-        delta = relink(
-            self.near,
+        delta = pytrace.link.relink(
+            State(self.near),
             {row.path: (row.kind, facts[row.blob]) for row in old},
             {row.path: (row.kind, facts[row.blob]) for row in new},
             self.jobs,

@@ -31,6 +31,10 @@ COMPOSITE = (CEA_NON_FUNCTIONAL, CEA, CIA_NESTED, CIA)
 STRUCTURED = frozenset(("MPS", "CUDA", "CPU", "XPU"))
 #: Keys for which a ``ufunc_inner_loop`` makes a kernel (``UFUNC_DISPATCH_KEYS``).
 UFUNC = ("CPU", "CUDA")
+#: The key of the formulas of ``derivatives.yaml`` that stand under no ``dispatch``.
+DEFAULT_FORMULA = "Default"
+#: One formula of ``derivatives.yaml``: names, text, line.
+FormulaRow = tuple[str, str, int]
 #: Keys that ``derivatives.yaml`` may name beside ``Default`` (``AUTOGRAD_KEYS``).
 AUTOGRAD = ("AutogradNestedTensor", *("Autograd" + b for b in BACKENDS))
 
