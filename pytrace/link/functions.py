@@ -146,8 +146,8 @@ class FunctionTable:
         self.aliases: dict[str, dict[str, list[tuple[str, str]]]] = {}
         self.global_aliases: dict[str, list[tuple[str, str]]] = defaultdict(list)
         self.using_namespaces: dict[str, list[tuple[str, str]]] = {}
-        #: (header, scope, target): ``namespace at { using namespace c10; }`` of c10/macros/Macros.h
-        self.header_namespaces: list[tuple[str, str, str]] = []
+        #: scope -> (number, header, target): ``namespace at { using namespace c10; }`` of c10/macros/Macros.h
+        self.header_namespaces: dict[str, list[tuple[int, str, str]]] = defaultdict(list)
         self.using_names: dict[str, dict[str, list[tuple[str, str]]]] = {}
         self.global_names: dict[str, list[tuple[str, str]]] = defaultdict(list)
         self.globals: dict[str, set[str]] = defaultdict(set)
@@ -248,12 +248,14 @@ class FunctionTable:
 
     def _seen_namespaces(self, name: str, scope: str, file: str) -> list[tuple[str, str]]:
         """(scope, target) of the using directives of included headers that matter to ``name`` in ``scope``."""
-        return [
-            (where, target)
-            for header, where, target in self.header_namespaces
-            if (name.startswith(where + "::") or f"{scope}::".startswith(where + "::"))
-            and self.includes.sees(file, header)
+        around = {*scopes(scope), *scopes(name.rpartition("::")[0])}
+        found = [
+            (number, where, target)
+            for where in around & self.header_namespaces.keys()
+            for number, header, target in self.header_namespaces[where]
+            if self.includes.sees(file, header)
         ]
+        return [(where, target) for _, where, target in sorted(found)]
 
     def names_of(self, first: str, file: str) -> list[tuple[str, str]]:
         """(scope, target) of the aliases and using declarations of a name that ``file`` can see."""
@@ -483,7 +485,7 @@ def _usings(table: FunctionTable, path: str, rows: Sequence[tuple[str, str, str,
         if what == "namespace":
             table.using_namespaces.setdefault(path, []).append((scope, target))
             if header and scope:
-                table.header_namespaces.append((path, scope, target))
+                table.header_namespaces[scope].append((sum(map(len, table.header_namespaces.values())), path, target))
         else:
             names[name].append((scope, target))
             if header and scope and len(table.global_names[name]) < 8:
