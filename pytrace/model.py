@@ -63,6 +63,8 @@ class EdgeKind:
     #: op -> the out= op whose structured kernels it uses. What it inherits are ``dispatches`` edges of its own (rule
     #: ``structured-delegate``): the out= op may have more keys, which a delegating op does not inherit.
     DELEGATES = "structured_delegate"
+    #: op -> the meta function of its structured group; key = Meta. Every backend's generated wrapper calls it first.
+    STRUCTURED_META = "structured_meta"
     REGISTERS = "registers"  #: stub -> function; key = CPU | CUDA | MPS | AVX2 | …
     USES_STUB = "uses_stub"  #: function -> stub
     LAUNCHES = "launches"  #: function -> cuda_kernel

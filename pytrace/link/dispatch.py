@@ -17,7 +17,7 @@ from pytrace.schema.cpp import native_signature
 
 
 def link(ctx: Context) -> None:
-    """Add ``dispatches`` edges (key = dispatch key) and set ``ctx.kernels_of``."""
+    """Add ``dispatches`` edges (key = dispatch key) and set ``ctx.kernels_of``; ``structured_meta`` edges."""
     for op in ctx.operators.by_name.values():
         src = ctx.graph.find(NodeKind.OP, op.name)
         if src is None:
@@ -56,6 +56,34 @@ def link(ctx: Context) -> None:
                     line=line,
                     candidates=len(ids),
                 )
+
+    for op in ctx.operators.by_name.values():
+        _meta(ctx, op)
+
+
+def _meta(ctx: Context, op: Operator) -> None:
+    """The meta function of a structured group, named after its functional operator (torchgen/api/meta.py: ``name``).
+
+    ``TORCH_META_FUNC2(add, Tensor)`` defines ``at::meta::structured_add_Tensor::meta``. No dispatch table names it: the
+    generated Meta kernel, and the generated wrappers of all backends, call it.
+    """
+    out = ctx.operators.by_name.get(op.group.out) if op.group else None
+    src = ctx.graph.find(NodeKind.OP, op.name)
+    if op.group is None or out is None or not out.structured or src is None:
+        return
+    plain = op.group.functional.partition("::")[2].replace(".", "_")
+    symbols = ctx.functions.by_name.get(f"at::meta::structured_{plain}::meta", ())
+    for symbol in symbols:
+        ctx.graph.edge(
+            src,
+            symbol.id,
+            EdgeKind.STRUCTURED_META,
+            "Meta",
+            rule="structured-meta",
+            file=out.file,
+            line=out.lines.get("structured", out.line),
+            candidates=len(symbols),
+        )
 
 
 def _kernels(ctx: Context, op: Operator, ref: KernelRef) -> tuple[list[int], str]:

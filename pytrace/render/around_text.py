@@ -10,7 +10,7 @@ from pytrace.trace.around import Item, Section
 
 _TITLE = "Round about"
 #: Rules of rows that the dispatch table tells with their lines.
-_IN_TABLE = {"yaml-dispatch", "structured-delegate", "generated-kernel"}
+_IN_TABLE = {"yaml-dispatch", "structured-delegate", "structured-meta", "generated-kernel"}
 #: Entries of one section that are told with ``--all`` when there is a limit.
 _MOST = 12
 

@@ -321,7 +321,7 @@ def _way(spread: Spread, hit: Hit, edges: dict[int, tuple[str, str, str, str, in
         kind, key, rule, file, line, guard, candidates = via
         at = f"{file}:{line}" if file else ""
         steps.append(WayStep(node.kind, node.name, node.file, node.line, kind, key, rule, at, guard, candidates))
-        via = edges.get(edge, ("meta" if edge == 0 else "", "", "", "", 0, "", 1))
+        via = edges.get(edge, ("", "", "", "", 0, "", 1))
     return steps
 
 

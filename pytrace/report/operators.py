@@ -17,7 +17,6 @@ from pytrace.report.queries import EdgeRow, NodeRow
 from pytrace.report.reach import Reach
 from pytrace.report.rows import HOW, SERVING_NOTHING, Cell, OperatorReport, OperatorRow, Place
 from pytrace.report.stamp import stamp
-from pytrace.report.structured import meta_function
 from pytrace.report.totals import totals
 from pytrace.schema import keys
 from pytrace.store import Store
@@ -50,6 +49,7 @@ class _Edges(NamedTuple):
     dispatches: dict[int, list[EdgeRow]]
     python: dict[int, list[EdgeRow]]
     derivative: dict[int, list[EdgeRow]]
+    metas: dict[int, list[EdgeRow]]
     delegates: dict[int, int]
     generated: dict[int, int]
 
@@ -62,11 +62,15 @@ def rows(store: Store, *, details: bool = True, sources: Container[str] = HOW) -
     ops = {row.id: row for row in queries.nodes(store, NodeKind.OP)}
     found = _edges(store)
     wanted = {
-        e.dst for group in (found.dispatches, found.python, found.derivative) for es in group.values() for e in es
+        e.dst
+        for group in (found.dispatches, found.python, found.derivative, found.metas)
+        for es in group.values()
+        for e in es
     }
-    ends, metas = _ends(store, wanted)
+    rows = queries.nodes_by_id(store, sorted(wanted)).values()
+    ends = {node.id: Place(node.name, node.file, node.line) for node in rows}
     reach = Reach(store) if details else None
-    made = {op_id: _row(op, found, ops, ends, metas) for op_id, op in ops.items()}
+    made = {op_id: _row(op, found, ops, ends) for op_id, op in ops.items()}
     for row in made.values():
         row.cells = [cell for cell in row.cells if cell.how in sources]
     for op_id, row in made.items():
@@ -79,33 +83,27 @@ def rows(store: Store, *, details: bool = True, sources: Container[str] = HOW) -
 
 def _edges(store: Store) -> _Edges:
     groups: dict[str, dict[int, list[EdgeRow]]] = {}
-    kinds = (EdgeKind.DISPATCHES, REGISTERS_PYTHON, EdgeKind.DERIVATIVE, EdgeKind.DELEGATES, EdgeKind.GENERATED_FROM)
-    for edge in queries.edges(store, *kinds):
+    for edge in queries.edges(
+        store,
+        EdgeKind.DISPATCHES,
+        REGISTERS_PYTHON,
+        EdgeKind.DERIVATIVE,
+        EdgeKind.STRUCTURED_META,
+        EdgeKind.DELEGATES,
+        EdgeKind.GENERATED_FROM,
+    ):
         groups.setdefault(edge.kind, {}).setdefault(edge.src, []).append(edge)
     return _Edges(
         groups.get(EdgeKind.DISPATCHES, {}),
         groups.get(REGISTERS_PYTHON, {}),
         groups.get(EdgeKind.DERIVATIVE, {}),
+        groups.get(EdgeKind.STRUCTURED_META, {}),
         {src: found[0].dst for src, found in groups.get(EdgeKind.DELEGATES, {}).items()},
         {src: found[0].dst for src, found in groups.get(EdgeKind.GENERATED_FROM, {}).items()},
     )
 
 
-def _ends(store: Store, wanted: set[int]) -> tuple[dict[int, Place], dict[str, Place]]:
-    """Places of the ``wanted`` nodes by id, and of the meta functions of structured operators by name."""
-    rows = queries.nodes_by_id(store, sorted(wanted)).values()
-    ends = {node.id: Place(node.name, node.file, node.line) for node in rows}
-    metas = {
-        node.name: Place(node.name, node.file, node.line)
-        for node in queries.nodes_below(store, "at::meta::")
-        if node.id not in wanted and node.kind == NodeKind.FUNCTION
-    }
-    return ends, metas
-
-
-def _row(
-    op: NodeRow, edges: _Edges, ops: dict[int, NodeRow], ends: dict[int, Place], metas: dict[str, Place]
-) -> OperatorRow:
+def _row(op: NodeRow, edges: _Edges, ops: dict[int, NodeRow], ends: dict[int, Place]) -> OperatorRow:
     attrs = op.attributes()
     delegate = edges.delegates.get(op.id)
     source = edges.generated.get(op.id)
@@ -115,10 +113,9 @@ def _row(
     by_python = "(" not in str(attrs.get("schema") or "")
     cells = _cells(edges.dispatches.get(op.id, ()), python, ends, through, "python" if by_python else "py_impl")
     _add_generated(cells, attrs.get("generated_keys") or {}, through)
-    meta = metas.get(meta_function(str((attrs.get("group") or ("",))[0])))
     for cell in cells:
-        if cell.key == "Meta" and cell.how == "generated" and meta is not None:
-            cell.functions = [meta]
+        if cell.key == "Meta" and cell.how == "generated":
+            cell.functions = [ends[edge.dst] for edge in edges.metas.get(op.id, ())]
     cells.sort(key=lambda cell: key_order(cell.key))
     derivative = edges.derivative.get(op.id, ())
     return OperatorRow(

@@ -97,12 +97,6 @@ def nodes_of_file(store: Store, path: str) -> list[NodeRow]:
     return [NodeRow._make(row) for row in store.db.execute(sql, (path,))]
 
 
-def nodes_below(store: Store, prefix: str) -> list[NodeRow]:
-    """All nodes whose names begin with ``prefix``, in order of id."""
-    sql = f"{_NODE} WHERE n.name >= ? AND n.name < ? ORDER BY n.id"
-    return [NodeRow._make(row) for row in store.db.execute(sql, (prefix, prefix + "\U0010ffff"))]
-
-
 def evidence(store: Store, kinds: tuple[str, ...]) -> dict[str, dict[int, list[tuple[int, str]]]]:
     """path -> line -> (source, key) of the edges of these kinds that were read there."""
     sql = (

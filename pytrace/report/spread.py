@@ -16,7 +16,6 @@ from typing import NamedTuple
 from pytrace.model import EdgeKind, NodeKind
 from pytrace.report import queries
 from pytrace.report.queries import NodeRow
-from pytrace.report.structured import meta_name
 from pytrace.store import Store
 from pytrace.trace.devices import device_of
 
@@ -28,6 +27,7 @@ UP = (
     EdgeKind.REGISTERS,
     EdgeKind.CALLS_LIBRARY,
     EdgeKind.DISPATCHES,
+    EdgeKind.STRUCTURED_META,
     EdgeKind.DERIVATIVE,
     "registers_python",
 )
@@ -95,7 +95,6 @@ class Spread:
         self.hits: dict[int, Hit] = {}
         self.names: dict[int, Named] = {}
         self.last: set[int] = set()  #: operators that the walk did not go beyond
-        self._meta: dict[str, list[NodeRow]] | None = None
         self._starts: list[tuple[NodeRow, int, int, bool, int]] = []
         first: list[State] = []
         ops: list[State] = []
@@ -160,8 +159,6 @@ class Spread:
                     doubtful.append((above, state, rowid, kind, key))
                 else:
                     self._arrive(above, state, rowid, kind, key, certain, following, crossed)
-        for state in frontier:
-            self._from_meta(state, certain, crossed)
         return following
 
     def _arrive(
@@ -204,25 +201,6 @@ class Spread:
                 return None
             device = device or own
         return (src, "" if self.nodes[src].kind in (NodeKind.OP, NodeKind.FORMULA) else device)
-
-    def _from_meta(self, state: State, certain: bool, crossed: list[State]) -> None:
-        """A structured meta function belongs to its operators by name; no row of a dispatch table says so."""
-        name = meta_name(self.nodes[state[0]].name)
-        if not name:
-            return
-        if self._meta is None:
-            self._meta = {}
-            for op in queries.nodes(self.store, NodeKind.OP):
-                group = op.attributes().get("group") or ()
-                for member in group[:1]:
-                    self._meta.setdefault(str(member).partition("::")[2].replace(".", "_"), []).append(op)
-        before = self.steps[state]
-        for op in self._meta.get(name, ()):
-            self.nodes[op.id] = op
-            if (op.id, "") not in self.steps:
-                step = Step(state, 0, before.distance + 1, before.hops, before.certain and certain)
-                self._hit(op, (op.id, ""), step, "Meta")
-                crossed.append((op.id, ""))
 
     def _over(
         self, crossed: list[State], most: int, certain: bool, doubtful: list[tuple[State, State, int, str, str]]

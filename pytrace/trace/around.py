@@ -136,15 +136,10 @@ def sections(
 
 
 def structured_meta(facts: Facts) -> Section:
-    """TORCH_META_FUNC of structured operators: ``at::meta::structured_NAME::meta`` (torchgen/api/meta.py: ``name``)."""
-    found: dict[tuple[int, str], tuple[Node, Edge, str, str]] = {}
-    for op in facts.ops:
-        for sibling in (op.name, *op.attrs.get("group", ())):
-            plain = str(sibling).partition("::")[2].replace(".", "_")
-            for node in facts.store.named(f"at::meta::structured_{plain}::meta", NodeKind.FUNCTION):
-                place = Edge(op.id, node.id, "structured", "", "structured-meta", node.file, node.line, "", 1, {})
-                found[node.id, op.name] = (node, place, op.name, "")
-    return Section("structured meta", facts.merged(found.values()))
+    """TORCH_META_FUNC of structured operators: ``at::meta::structured_NAME::meta`` (link/dispatch.py)."""
+    edges = facts.store.edges_from(list(facts.names), EdgeKind.STRUCTURED_META)
+    nodes = facts.store.nodes(e.dst for e in edges)
+    return Section("structured meta", facts.merged((nodes[e.dst], e, facts.names[e.src], "") for e in edges))
 
 
 def meta(facts: Facts) -> Section:

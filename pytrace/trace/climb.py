@@ -23,6 +23,7 @@ UP = (
     EdgeKind.REGISTERS,
     EdgeKind.CALLS_LIBRARY,
     EdgeKind.DISPATCHES,
+    EdgeKind.STRUCTURED_META,
 )
 _MAX_NODES = 30_000
 #: So many ways from one entry are compared; what is beyond is not counted either.

@@ -46,6 +46,16 @@ def test_structured_kernels_are_inherited() -> None:
     )
 
 
+def test_all_operators_of_a_structured_group_have_its_meta_function() -> None:
+    source = (
+        "namespace at::meta {\nTORCH_META_FUNC(foo)(const Tensor& self) {}\n"
+        "TORCH_META_FUNC2(foo, other)(const Tensor& self) {}\n}\n"  # no operator foo.other
+    )
+    plain = "- func: bar(Tensor self) -> Tensor\n- func: bar.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)\n"
+    found = [edge for edge in edges(linked({"F.cpp": source}, STRUCTURED + plain), "structured_meta")]
+    assert found == [f"aten::{op} structured_meta=Meta meta" for op in ("foo.out", "foo", "foo_")]
+
+
 @pytest.mark.parametrize(
     ("entry", "found"),
     [

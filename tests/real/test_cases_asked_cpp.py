@@ -280,6 +280,16 @@ CASES: dict[str, tuple[str, list[str], list[str]]] = {
         ["host_softmax", f"{C}SoftMax.cu:820", "aten::_log_softmax.out", "aten::_softmax.out"],
         [],
     ),
+    "at-structured-meta": (
+        f"at {N}Sorting.cpp:60",
+        ["at::meta::structured_topk::meta", f"{N}Sorting.cpp:54", "aten::topk.values", "aten::topk"],
+        ["No operator"],
+    ),
+    "below-structured-meta": (
+        f"at {N}BatchLinearAlgebra.cpp:505",
+        ["at::meta::structured_linalg_ldl_solve::meta", f"{N}BatchLinearAlgebra.cpp:499", "aten::linalg_ldl_solve.out"],
+        ["No operator"],
+    ),
     "at-vmap-rule": (
         "at aten/src/ATen/functorch/BatchRulesLinearAlgebra.cpp:100",
         ["at::functorch::bmm_batch_rule", "aten::bmm", "FuncTorchBatched"],

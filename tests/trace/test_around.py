@@ -43,6 +43,7 @@ node binding torch._C._VariableFunctions.soft
 node doc torch.soft torch/_torch_docs.py:77
 node formula SoftBackward0 derivatives.yaml:3 {"vars":[{"vars":["self"],"formula":"grad","line":4}],"forward":[{"vars":["result"],"formula":"self_t","line":5}]}
 edge aten::soft dispatches=CPU at::native::soft_cpu @nf.yaml:2 !yaml-dispatch
+edge aten::soft structured_meta=Meta at::meta::structured_soft::meta @nf.yaml:4 !structured-meta
 edge aten::soft dispatches=CUDA at::native::soft_cuda @nf.yaml:3 !yaml-dispatch
 edge aten::soft dispatches=SparseCPU at::native::soft_sparse @nf.yaml:3 !yaml-dispatch
 edge aten::soft dispatches=SparseCUDA at::native::soft_sparse @nf.yaml:3 !yaml-dispatch
