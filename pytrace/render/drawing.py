@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pytrace.render.report_text import short
-from pytrace.render.tree import key_text
+from pytrace.render.tree import KEYED, key_text
 from pytrace.report.rows import Stamp
 from pytrace.trace.answers import Folded, KernelAnswer, OpAnswer, Ref, Step, UpPath, Via
 from pytrace.trace.devices import is_plain
@@ -198,7 +198,7 @@ class Sketch:
             self.arrow(src, dst)
             return
         if label is None:
-            label = key_text(via.key) if via.kind in ("registers", "dispatches") else ""
+            label = key_text(via.key) if via.kind in KEYED else ""
             if via.kind == "instantiates" and via.key:
                 label = f"via {via.key.rpartition('::')[2]}"
         self.arrow(src, dst, label, compact(via.guard), via.at, via.candidates)

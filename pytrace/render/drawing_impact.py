@@ -8,7 +8,7 @@ from __future__ import annotations
 from pytrace.render.drawing import Box, Drawing, Sketch
 from pytrace.render.impact_text import headline
 from pytrace.render.report_text import short
-from pytrace.render.tree import key_text
+from pytrace.render.tree import KEYED, key_text
 from pytrace.report.impact import Affected, ImpactReport
 from pytrace.trace.guards import compact
 
@@ -55,7 +55,7 @@ def _affected(sketch: Sketch, one: Affected) -> None:
         left -= step.kind == "op"
         box = sketch.box(max(0, left), step.kind, step.name, step.file, step.line, lane=lane)
         if last is not None:
-            label = key_text(step.key) if step.via in ("registers", "dispatches") else ""
+            label = key_text(step.key) if step.via in KEYED else ""
             sketch.arrow(last, box, label, compact(step.guard), step.at, step.candidates)
         last = box
         head = head or box

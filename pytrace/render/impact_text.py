@@ -138,7 +138,7 @@ def _told(step: WayStep) -> str:
 
 
 def _step(page: Page, step: WayStep) -> None:
-    how = {"registers": "registered for", "dispatches": "dispatches"}.get(step.via, step.via.replace("_", " "))
+    how = {"registers": "registered for", "structured_meta": "structured"}.get(step.via, step.via.replace("_", " "))
     maybe = f"  one of {step.candidates}" if step.candidates > 1 else ""
     spans: list[Span] = [
         (f"{how} {key_text(step.key)}".strip() + " ", "dim"),

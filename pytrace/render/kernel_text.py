@@ -27,6 +27,7 @@ _USES = {
     "registers": "registered for",
     "calls_library": "called by",
     "dispatches": "kernel of",
+    "structured_meta": "structured meta function of",
 }
 _MOST_NODES = 12
 

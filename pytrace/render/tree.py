@@ -13,6 +13,8 @@ from pytrace.trace.answers import Folded, Ref, Step, Via
 from pytrace.trace.devices import CPU_CAPABILITIES
 from pytrace.trace.guards import compact
 
+#: Edges whose key says for which device or dispatch key they hold.
+KEYED = ("dispatches", "registers", "structured_meta")
 #: Words before a name; functions and operators need none.
 _WORDS = {
     "stub": "stub ",
@@ -135,7 +137,7 @@ def head_spans(step: Step, parent_file: str = "", key: str = "") -> list[Span]:
     spans: list[Span] = []
     if via is not None and parent_file:
         spans += _call_site(via, parent_file)
-    if via is not None and via.kind in ("dispatches", "registers"):
+    if via is not None and via.kind in KEYED:
         key = key or via.key
     if key:
         spans.append((f"{key_text(key)}  ", "key"))
@@ -161,7 +163,7 @@ def key_text(keys: str) -> str:
 
 def _call_site(via: Via, parent_file: str) -> list[Span]:
     """Where the parent does it: its own file is not repeated."""
-    if not via.file or via.kind in ("dispatches", "registers"):
+    if not via.file or via.kind in KEYED:
         return []
     extra = f" +{len(via.lines)}" if via.lines else ""
     text = f":{via.line}" if via.file == parent_file else f"{via.file}:{via.line}"

@@ -52,7 +52,7 @@ def test_all_operators_of_a_structured_group_have_its_meta_function() -> None:
         "TORCH_META_FUNC2(foo, other)(const Tensor& self) {}\n}\n"  # no operator foo.other
     )
     plain = "- func: bar(Tensor self) -> Tensor\n- func: bar.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)\n"
-    found = [edge for edge in edges(linked({"F.cpp": source}, STRUCTURED + plain), "structured_meta")]
+    found = list(edges(linked({"F.cpp": source}, STRUCTURED + plain), "structured_meta"))
     assert found == [f"aten::{op} structured_meta=Meta meta" for op in ("foo.out", "foo", "foo_")]
 
 
