@@ -350,6 +350,10 @@ def test_who_uses_an_object_runs_what_its_class_is_given() -> None:
 SOLVERS = """template <typename T, typename V = T> void solve(T* a, V* b) {}
 template <> void solve<float>(float* a, float* b) {}
 template <> void solve<c10::complex<float>, float>(c10::complex<float>* a, float* b) {}"""
+AXPY = """void axpy(double a) {}
+void axpy(float a) {}
+template <typename T> void axpy(T a) {}
+template <typename T, int step> void axpy(T a) {}"""
 LOOPS = """struct Add { void operator()() {} }; struct Mean { void operator()() {} };
 static Add add_op; static Mean mean_op;
 struct Loop {
@@ -367,6 +371,10 @@ struct Loop {
         (SOLVERS, "solve<c10::complex<float>, float>(a, b);", [4]),
         (SOLVERS, "solve<scalar_t, value_t>(a, b);", [2, 3, 4]),
         (SOLVERS, "solve<float>(ARGUMENTS(float));", [3]),  # the grammar takes it for a declaration
+        # template arguments mean a template: no other function of the name, and none whose parameters they do not fit
+        (AXPY, "axpy<scalar_t>(a);", [4, 5]),
+        (AXPY, "axpy<scalar_t, 4>(a);", [5]),
+        (AXPY, "axpy<float>(a);", [4, 5]),
         # an object that is called where it is made: by the arguments of that call
         (LOOPS, "Loop()(x, x, add_op);", [6]),
         (LOOPS, "Loop()(x, x, mean_op);", [7]),
@@ -377,7 +385,7 @@ def test_which_of_several(before: str, body: str, lines: list[int]) -> None:
     text = f"namespace at::native {{\n{before}\nvoid f(const Tensor& x) {{\n{body}\n}}\n}}\n"
     graph = linked({"F.cpp": text})
     nodes = {row[0]: row for row in graph.nodes}
-    wanted = ("solve", "operator()")
+    wanted = ("solve", "axpy", "operator()")
     ends = [nodes[e[1]] for e in graph.edges if nodes[e[0]][3] == "f" and nodes[e[1]][3] in wanted]
     assert sorted({row[5] for row in ends if row[5] < 9}) == lines
 
