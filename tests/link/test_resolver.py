@@ -79,6 +79,7 @@ def test_functions(before: str, body: str, found: list[str]) -> None:
         ("struct S { void m() {} }; using R = S;", "R s; s.m();", ["calls m"]),
         ("struct S { void m() {} };", "std::vector<S> v; v[0].m();", ["calls m"]),
         ("struct S { void m() {} };", "std::vector<S> v; for (auto& s : v) s.m();", ["calls m"]),
+        ("struct S { const Tensor* operator->() const { return &t; } };", "S s; s->neg();", ["calls_op aten::neg"]),
         # objects that are called
         ("struct S { int operator()(int a) { return a; } };", "S s; s(1);", ["calls operator()"]),
         ("struct S { S(int a) {} };", "S s(1);", ["calls S"]),
@@ -159,7 +160,17 @@ def test_overloads_that_fit_alike_are_candidates() -> None:
         ("at::empty({1}, x.options());", ["aten::empty.memory_format"]),
         ("add(x, x);", ["aten::add.Tensor"]),  # argument-dependent lookup finds at::add
         ("for (auto i : c10::irange(n)) at::neg(x[i]);", ["aten::neg"]),
-        ("auto size = [&]() { return 1; }(); at::sum(x, size);", ["aten::sum x2", "aten::sum.dim_IntList x2"]),
+        # what a lambda returns, what std::make_pair holds
+        ("auto like = [&](const Tensor& t) { return at::neg(t); }; like(x).neg();", ["aten::neg"]),
+        ("auto [a, b] = std::make_pair(n, x); b.neg();", ["aten::neg"]),
+        (
+            "auto [a, b] = AT_DISPATCH_LAYOUTS(x.layout(), [&]() { return std::make_pair(x.neg(), n); }); a.sum();",
+            ["aten::neg", "aten::sum"],
+        ),
+        # what stands behind an optional, a reference_wrapper
+        ("std::optional<Tensor> o; o->neg();", ["aten::neg"]),
+        ("MaterializedITensorListRef l; l[0].get().neg();", ["aten::neg"]),
+        ("auto size = [&]() { return 1; }(); at::sum(x, size);", ["aten::sum.dim_IntList"]),
         ("Thing t; neg(t);", []),  # without at::, an argument must be one of its types
         # the address of an operator, handed on
         ("run(&at::neg, x);", ["aten::neg"]),
@@ -542,6 +553,7 @@ def test_tensors_in_messages_are_printed() -> None:
     [
         ("run(x, at::neg);", ["calls run", "calls_op aten::neg"]),
         ("run(x, &at::neg);", ["calls run", "calls_op aten::neg"]),
+        ("run(x, &at::eq);", ["calls run", "calls_op aten::eq.Tensor"]),  # not the template on numbers of this name
         ("run(x, at::mm_out);", ["calls run", "calls_op aten::mm.out"]),
         ("run(x, static_cast<Out>(at::mm_out));", ["calls run", "calls_op aten::mm.out"]),
         ("run(x, static_cast<int>(at::kNumber));", ["calls run"]),
