@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from pytrace.cli import common
 from pytrace.errors import UnknownName
-from pytrace.trace import lookup, messages, resolve, search, spelling
+from pytrace.model import NodeKind
+from pytrace.trace import labels, lookup, messages, resolve, search, spelling
 from pytrace.trace.answers import Unknown
 from pytrace.trace.walk import ref
 
@@ -47,6 +48,9 @@ def unknown(store: Store, text: str, what: str, kinds: tuple[str, ...], answer: 
     message = messages.read(text)
     text = message.op if message is not None else text
     name = spelling.cpp_name(text) if "(" in text or "<" in text else spelling.clean(text)
+    label = labels.name_in(text)
+    if label:
+        name, kinds = label, (NodeKind.LABEL, *resolve.CPP_KINDS)
     hint = elsewhere(store, text)
     nearest = [] if hint and len(kinds) > 1 else search.nearest(store, name, kinds=kinds)
     last = name.replace("::", ".").rpartition(".")[2]
@@ -64,6 +68,8 @@ def _short(text: str) -> str:
 
 def elsewhere(store: Store, text: str) -> str:
     """A sentence that says what the name is, when it is something that another command answers for."""
+    if store.named(labels.name_in(text), NodeKind.LABEL):
+        return "It is what an AT_DISPATCH says: `pytrace kernel MESSAGE --up` shows the operators that reach it."
     named = resolve.python_nodes(store, text)
     if not named and resolve.operators(store, text).nodes:
         return f"It is an operator: `pytrace op {spelling.clean(text)}` tells all about it."

@@ -41,7 +41,7 @@ from pytrace.model import Facts
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Tree
 
-VERSION = 2
+VERSION = 3
 
 #: What stands before an explicit specialisation, seen from the start of its declaration.
 _SPECIALISES = re.compile(r"template\s*<\s*>\s*$")

@@ -36,6 +36,7 @@ from pytrace.extract.cpp_events import (
 )
 from pytrace.extract.cpp_guards import PreprocessorGuards, regions
 from pytrace.extract.cpp_heads import Parameter, parameter_rows
+from pytrace.extract.cpp_lambdas import made_tuple
 from pytrace.extract.cpp_names import (
     CONSTANT_NAME,
     PLAIN_TYPES,
@@ -51,6 +52,7 @@ from pytrace.extract.cpp_names import (
     parts_of,
     reference_of,
     references_of,
+    returned_by,
     written_type,
 )
 from pytrace.extract.cpp_scopes import Scopes
@@ -401,13 +403,14 @@ class Bodies:
             return
         declared = declared_in(text[type_end:end])
         if declared.elements:
-            self._bind(declared.elements, type_of(declared.value, env) if declared.value else UNKNOWN)
+            self._bind(declared.elements, declared.value)
             return
         marks = declared.marks
         constructs = written.is_class and not written.is_auto and "*" not in marks and "&" not in marks
         for name, tail, value, array in declared.names:
             if written.is_auto or ("(*" in marks and tail.startswith("=")):
                 env[name] = self._auto(value or tail[1:-1])
+                env[f"{name}("] = returned_by(value, env) if env[name] == "Tlambda" else ""
                 if env[name][0] == "R":
                     for reference in env[name][1:].split("\x02"):
                         self._refer(named(reference), start)
@@ -431,10 +434,13 @@ class Bodies:
         if value.startswith("&") or (value and REFERENCE.fullmatch(value)):
             self._referred(value, start)
 
-    def _bind(self, names: str, value: str) -> None:
-        """Structured bindings: each name is an element of ``value``."""
+    def _bind(self, names: str, text: str, value: str = "") -> None:
+        """Structured bindings: each name is an element of ``text``, or of the type expression ``value``."""
+        parts = split_top(made_tuple(text))
+        value = value or (type_of(text, self._env) if text else UNKNOWN)
         for number, name in enumerate(names.split(",")):
-            self._env[name.strip()] = self._shared(f"G{number}|{value}")
+            part = type_of(parts[number], self._env) if number < len(parts) else f"G{number}|{value}"
+            self._env[name.strip()] = self._shared(part)
 
     def _auto(self, value: str) -> str:
         """Type expression of an initialiser; ``R`` + names when it names functions (``auto k = &kernel<T>``)."""
@@ -473,7 +479,7 @@ class Bodies:
         if value == "Tauto":
             value = "I" + type_of(text[right.start_byte : right.end_byte], self._env)
         if head.startswith("["):
-            self._bind(head[1:-1], value)
+            self._bind(head[1:-1], "", value)
         else:
             self._env[head] = self._shared(value)
 

@@ -6,11 +6,13 @@ The same few texts come again and again, so that what was found out is kept per 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from pytrace.extract import cpp_simd
 from pytrace.extract.cpp_callee import QUIET_METHODS
+from pytrace.extract.cpp_heads import parameter_rows
+from pytrace.extract.cpp_lambdas import lambda_of
 from pytrace.extract.cpp_text import (
     Kept,
     split_top,
@@ -20,7 +22,7 @@ from pytrace.extract.cpp_text import (
     without_templates,
     words,
 )
-from pytrace.extract.cpp_types import UNKNOWN, Form, form_of
+from pytrace.extract.cpp_types import UNKNOWN, Form, form_of, type_of
 
 REFERENCE = re.compile(r"&?\s*((?:::)?[A-Za-z_]\w*(?:<[^;{}()]*>)?(?:::[A-Za-z_]\w*(?:<[^;{}()]*>)?)*)$")
 #: The way to choose an overload that is handed on: ``static_cast<OutFunc>(at::logical_and_out)``.
@@ -191,3 +193,13 @@ def may_be_tensor(kind: str) -> bool:
     if first == "C":
         return not inner.startswith("Cstd::")
     return first == "F" or (first == "V" and "I" in kind[: len(kind) - len(inner)])
+
+
+def returned_by(value: str, env: Mapping[str, str]) -> str:
+    """The type expression of what a call of the lambda ``value`` returns, "" when its text does not tell."""
+    made = lambda_of(value)
+    if made is None or not (made.type or made.returned):
+        return ""
+    own = {name: f"T{text}" for text, name, _ in parameter_rows(made.parameters) if name}
+    found = f"T{made.type}" if made.type else type_of(made.returned, {**env, **own})
+    return "" if found == UNKNOWN else found

@@ -15,6 +15,8 @@ type is written down as a short string that link/types.py evaluates:
     Lx           a braced list whose first element has type expression x
     Bx           a comparison whose left side has type expression x
     ?            unknown
+
+A name with ``(`` behind it stands in an environment for what a local lambda of that name returns.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Union
 
+from pytrace.extract.cpp_lambdas import RETURNED, lambda_of
 from pytrace.extract.cpp_text import angle_close, close_of, split_top, without_templates
 
 UNKNOWN = "?"
@@ -41,7 +44,7 @@ _CAST = re.compile(r"(?:static_cast|reinterpret_cast|const_cast|dynamic_cast|c10
 _NAMED_TYPE = re.compile(r"\s*(?:template\s+)?(?:a[ts]|item|to)\s*<(.+)>\s*$")
 _GET = re.compile(r"(?:std::)?get<\s*(\d+)\s*>\s*\(")
 _PASS = re.compile(
-    r"(?:std::move|std::forward\s*<[^()]*>|std::as_const|c10::MaybeOwned<Tensor>::(?:borrowed|owned)|std::ref|std::cref"
+    r"(?:std::move|std::forward\s*<[^()]*>|std::as_const|(?:c10::)?MaybeOwned<(?:at::)?Tensor>::(?:borrowed|owned)|std::ref|std::cref"
     r"|std::(?:min|max|abs|ceil|floor|round)(?:<[\w:]*>)?|c10::div_up|at::ceil_div|ceil_div|divup)\s*\("
 )
 _KEYWORD_TYPES = {
@@ -73,7 +76,7 @@ _CONSTANTS = (
     (re.compile(r"LEGACY_CONTIGUOUS_MEMORY_FORMAT$"), "TMemoryFormat"),
 )
 #: What the first character of an expression says.
-_BY_FIRST = {'"': "Tstr", "'": "Tchar", "[": "Tlambda", "!": "Tbool"}
+_BY_FIRST = {'"': "Tstr", "'": "Tchar", "!": "Tbool"}
 _CONSTANT_FIRST = frozenset("actkSDLMR")
 
 
@@ -98,8 +101,9 @@ def member_split(text: str) -> tuple[str, str] | None:
 
 
 #: A type expression with holes for what the local names decide: a text without holes is a plain string, else
-#: ``("V", name, otherwise)``, ``("P", before, form, behind)``, ``("A", left, right)`` for arithmetic, and
-#: ``("(", name, cast, form)`` for ``(name)x``, a cast unless ``name`` is a local.
+#: ``("V", name, otherwise)``, ``("K", name)`` for a call of ``name``, ``("P", before, form, behind)``,
+#: ``("A", left, right)`` for arithmetic, and ``("(", name, cast, form)`` for ``(name)x``, a cast unless ``name`` is a
+#: local.
 Form = Union[str, "tuple[Any, ...]"]
 
 #: How deep an expression is looked into: what stands deeper is unknown.
@@ -133,6 +137,8 @@ def fill(form: Form, env: Mapping[str, str]) -> str:
     kind = form[0]
     if kind == "V":
         return env.get(form[1], form[2])
+    if kind == "K":
+        return env.get(f"{form[1]}(") or f"C{form[1]}"
     if kind == "P":
         return f"{form[1]}{fill(form[2], env)}{form[3]}"
     if kind == "A":
@@ -192,8 +198,14 @@ def _read(text: str, depth: int, postfix: bool) -> tuple[Form, int]:
             return "Tdouble", 0
     plain = _BY_FIRST.get(first)
     if plain is not None:
-        # a lambda that is called at once is what it returns
-        return (UNKNOWN if first == "[" and text[-1] == ")" else plain), 0
+        return plain, 0
+    if first == "[":
+        if text[-1] != ")":
+            return "Tlambda", 0
+        made = lambda_of(text)  # called at once: what it returns
+        if made is None or text[made.end : made.end + 1] != "(":
+            return UNKNOWN, 0
+        return (f"T{made.type}", 0) if made.type else _inside("", made.returned, depth)
     if first == "{":
         parts = split_top(text[1:-1])
         return _inside("L", parts[0], depth) if parts else ("T{}", 0)
@@ -226,7 +238,7 @@ def _quick(text: str, depth: int) -> tuple[Form, int] | None:
     name, called = found.groups()
     if called is None:
         return _constant(text) or _KEYWORD_TYPES.get(text) or "V" + text, 0
-    return None if _PASS.match(text) else ("C" + name, 0)
+    return None if _PASS.match(text) else (("C" + name if "::" in name else ("K", name)), 0)
 
 
 def _constant(text: str) -> str | None:
@@ -304,16 +316,12 @@ def _rank(kind: str) -> int:
     return -1 if kind == UNKNOWN else 2
 
 
-#: The end of a lambda that is one return statement, as the last argument of a macro that calls it.
-_RETURNED = re.compile(r"\]\s*(?:\(\s*\))?\s*\{\s*return\s+([^;{}]+);\s*\}\s*\)$")
-
-
 def _call(text: str, depth: int) -> tuple[Form, int]:
     head = text[: open_of(text)].strip()
     if not head:
         return UNKNOWN, 0
     if head.startswith("AT_DISPATCH_"):
-        returned = _RETURNED.search(text)
+        returned = RETURNED.search(text)
         return _inside("", returned[1], depth) if returned else (UNKNOWN, 0)
     member = member_split(head)
     if member is not None:
@@ -326,6 +334,8 @@ def _call(text: str, depth: int) -> tuple[Form, int]:
         return _inside("M", member[0], depth, f"|{name}{given}", True)
     if head[-1] in ")}":
         return UNKNOWN, 0
+    if _IDENT.fullmatch(head):
+        return ("K", head), 0
     return ("C" + head if "<" in head or _QUALIFIED.fullmatch(head) else UNKNOWN), 0
 
 

@@ -40,6 +40,8 @@ def link(ctx: Context, jobs: int = 1) -> None:
             row = row._replace(kind=EdgeKind.MAY_CALL)
         add(ctx, path, ([parts.placed(row)], [], []))
     parts.handed_on([*resolver.instantiations.handed_on, *resolver.templates.handed_on])
+    for template, site in resolver.templates.handed_on:
+        ctx.hands_on.setdefault(site.caller.id, set()).add(template)
     reached = {e[1] for e in ctx.graph.edges} if outside else set()
     for path in outside:  # of a vendor's headers only what the tree uses
         rows, lost, libraries = resolver.resolve(path, ctx.files[path][1])

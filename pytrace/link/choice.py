@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
+from pytrace.extract.cpp_text import split_top
 from pytrace.link.cpp_types import kind_of
 from pytrace.link.overloads import IMPOSSIBLE, KNOWN, rank, specialised
 
 if TYPE_CHECKING:
     from pytrace.link.functions import Symbol
 
+#: A template parameter that stands for a number, and arguments that are plainly a type, plainly a value.
+_IS_VALUE = re.compile(r"(?:const |unsigned )?(?:int|bool|long|size_t|u?int\d+_t|char|short|unsigned)\b")
+_TYPE = re.compile(r"decltype\(|(?:unsigned |signed )?(?:float|double|bool|char|short|int|long|u?int\d+_t)$")
+_VALUE = re.compile(r"-?\d+$|(?:true|false)$")
 #: What an argument of another class than the parameter's costs beyond one whose type a template deduces.
 _OTHER_CLASS = 6
 
@@ -25,6 +31,8 @@ def choose(
     """
     count = len(kinds)
     fitting = [s for s in symbols if s.required <= count <= s.total] or list(symbols)
+    if templates:
+        fitting = [s for s in fitting if _takes_templates(s, templates)] or fitting
     if "lambda" in kinds:
         fitting = [s for s in fitting if _takes_functions(s, kinds)]
     special, exact = specialised([s.special for s in fitting], templates)
@@ -45,6 +53,24 @@ def choose(
         own = [s for s in fitting if s.file == path]
         fitting = own or fitting
     return fitting + specials
+
+
+def _takes_templates(symbol: Symbol, templates: str) -> bool:
+    """Whether a call with these template arguments can mean ``symbol``: they say that a template is meant, and each is
+    a type or a value (C++: [temp.arg.explicit]). Of methods nothing is said: the arguments may be those of the class.
+    """
+    if symbol.owner or symbol.special:
+        return True
+    declared = split_top(symbol.templates) if symbol.templates else []
+    given = split_top(templates)
+    if len(given) > len(declared) and not any("..." in row for row in declared):
+        return False
+    for argument, row in zip(given, declared):
+        if "..." in row:
+            return True
+        if (_TYPE if _IS_VALUE.match(row) else _VALUE).match(argument):
+            return False
+    return True
 
 
 def _takes_functions(symbol: Symbol, kinds: Sequence[str]) -> bool:

@@ -36,6 +36,8 @@ class Context:
 
     #: path -> (owner, name, edge) of what pybind11 lambdas call; set by link/calls.py
     lambdas: dict[str, list[tuple[str, str, Row]]] = field(default_factory=dict)
+    #: function -> the templates that it gives its own template parameter to, to be called there; set by link/calls.py
+    hands_on: dict[int, set[int]] = field(default_factory=dict)
 
     def of_kind(self, kind: str) -> Iterator[tuple[str, Facts]]:
         """(path, facts) of every file of this kind, by path."""

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from pytrace.extract.cpp_text import without_templates
-from pytrace.link.cpp_types import element, kind_of, method
+from pytrace.link.cpp_types import element, kind_of, method, pointed
 from pytrace.link.functions import FunctionTable, scopes
 from pytrace.link.overloads import KNOWN
 from pytrace.link.templates import parameter_names
@@ -133,8 +133,7 @@ class Types:
         """Kind of ``x.name(…)`` for an x of ``kind``; a ``(`` at the end of ``name`` says that arguments are given."""
         arguments = name.endswith("(")
         name = name.rstrip("(")
-        if kind.startswith("ptr ") and name not in ("get", "value", "operator*"):
-            kind = kind[4:]
+        kind = pointed(kind, name)
         if kind == "Tensor":
             native = method(kind, name, 0)
             if native:
@@ -147,8 +146,18 @@ class Types:
             for owner in self.functions.class_names(kind, scope, file):
                 for symbol in self.functions.methods(owner, name, file):
                     return self._resolve_alias(kind_of(symbol.returns), symbol.scope, file)
+                inner = self.behind(owner, file)
+                if inner:
+                    return self.method_kind(inner, name + "(" * arguments, scope, file)
             if self._is_parameter(kind, scope):
                 return self._agreed(name)
+        return ""
+
+    def behind(self, owner: str, file: str) -> str:
+        """The kind that ``operator->`` of a class leads to (``TensorArg`` of ATen/TensorUtils.h: Tensor), or ""."""
+        for symbol in self.functions.methods(owner, "operator->", file):
+            kind = kind_of(symbol.returns).removeprefix("ptr ")
+            return kind if kind in KNOWN else ""
         return ""
 
     def _is_parameter(self, kind: str, scope: str) -> bool:

@@ -323,10 +323,24 @@ _OTHER_METHODS = {
 _SAME = frozenset(("value", "value_or", "get", "move", "toDense", "reverse"))
 
 
+#: Methods of std::optional and its like; any other method of an optional Tensor is called through ``->``.
+_OF_OPTIONAL = frozenset(("value", "value_or", "has_value", "reset", "emplace", "swap", "operator*", "getTensorRef"))
+
+
+def pointed(kind: str, name: str) -> str:
+    """The kind that has the method ``name`` of something of ``kind``: a Tensor of an optional one, the pointee."""
+    if kind == "OptTensor" and name not in _OF_OPTIONAL:
+        return "Tensor"
+    if kind.startswith("ptr ") and name not in ("get", "value", "operator*"):
+        return kind[4:]
+    return kind
+
+
 def method(kind: str, name: str, arguments: int) -> str:
     """Kind of ``x.name(…)`` for an x of ``kind`` when nothing of the tree answers it; "" when unknown."""
     if kind == "Tensor":
-        return TENSOR_METHODS.get(name, "")
+        # Tensor has no get(): a std::reference_wrapper of one has (MaterializedITensorListRef, ATen/core/IListRef.h)
+        return "Tensor" if name == "get" else TENSOR_METHODS.get(name, "")
     if name in ("size", "ndim", "count", "length") and not arguments:
         return "int"
     if name in (

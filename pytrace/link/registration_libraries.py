@@ -34,7 +34,7 @@ _POLICY = re.compile(r"\bCastPolicy::(\w+)")
 _MACRO = re.compile(r"[A-Z][A-Z0-9_]+")
 
 #: Longest text of a registered expression that is kept.
-_LONGEST = 240
+_LONGEST = 600
 
 
 def link_libraries(ctx: Context) -> None:

@@ -28,7 +28,7 @@ from pytrace.link.binding_lambdas import DEFINES, Lambdas
 from pytrace.link.choice import choose
 from pytrace.link.context import Context
 from pytrace.link.cpp_scope import Types
-from pytrace.link.cpp_types import TENSOR_METHODS
+from pytrace.link.cpp_types import TENSOR_METHODS, pointed
 from pytrace.link.functions import HEADERS, FunctionTable, Symbol
 from pytrace.link.functors import Functors, Use
 from pytrace.link.functors import add as add_functors
@@ -260,7 +260,8 @@ class Resolver:
                 return
         elif head.isidentifier() and self._defer(head, bare, call):
             return
-        if not self._to_library([name], call) and head == "at" and bare not in self.functions.by_bare:
+        unknown = bare not in self.functions.by_bare and not self.functions.names_of(bare, path)
+        if not self._to_library([name], call) and head == "at" and unknown:
             self.lost.append(("call", name, call[3], "no operator and no definition of this name"))
 
     def _of_arguments(self, call: CallRow) -> list[Symbol]:
@@ -346,7 +347,7 @@ class Resolver:
         kind = self.types.kind(receiver, scope, path)
         if kind.startswith("ptr ") and not (name in ("get", "release") or kind == "ptr "):
             kind = kind[4:]
-        if kind == "Tensor":
+        if kind == "Tensor" or pointed(kind, name) == "Tensor":
             self._tensor_method(name, call)
             return
         if kind in ("", "{}"):
@@ -383,6 +384,9 @@ class Resolver:
             symbols = self.functions.overriders(owner, name, path)
             if symbols:
                 self._virtual(symbols, call, len(symbols))
+                return
+            if self.types.behind(owner, path) == "Tensor":
+                self._tensor_method(name, call)
                 return
         if name in RUNS:
             first, mark, rest = kind.partition("::")
@@ -490,7 +494,7 @@ class Resolver:
         if bare == name and self.symbol.owner and self.functions.field(self.symbol.owner, name, self.path):
             return  # a member of the class, whatever functions share its name
         symbols = self.functions.lookup(name, self.symbol.scope, self.path)
-        if symbols:
+        if symbols and not (name.startswith("at::") and all(_is_of_numbers(s) for s in symbols)):
             self._to_symbols(symbols, "reference", call)
             return
         if named := self._named_operators(name):
@@ -498,7 +502,9 @@ class Resolver:
             self._to_operators(named, "reference", call)
             return
         owners = self.functions.class_names(name, self.symbol.scope, self.path)
-        if owners:
+        if symbols:
+            self._to_symbols(symbols, "reference", call)
+        elif owners:
             self._made(owners, call)
         elif (
             name.startswith(("cu", "hip", "miopen", "nccl"))
@@ -536,6 +542,11 @@ class Resolver:
         left, right = self._kinds(call[5])
         for names in self.chooser.binary(call[2], left, right):
             self._to_operators(names, "tensor-operator", call)
+
+
+def _is_of_numbers(symbol: Symbol) -> bool:
+    """Whether a function of ``at`` is a template on numbers beside an operator (aten/src/ATen/NumericUtils.h)."""
+    return bool(symbol.templates or symbol.special) and not any("Tensor" in row[0] for row in symbol.parameters)
 
 
 def _bare_class(callee: str) -> bool:

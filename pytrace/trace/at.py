@@ -56,7 +56,7 @@ def answer(store: Store, path: str, line: int, *, limit: int = 8, paths: int = 1
         if above.stopped:
             result.sentence = above.stopped
         elif not above.operators:
-            result.sentence = "No operator reaches it, as far as the index can tell."
+            result.sentence = (above.notes or ["No operator reaches it, as far as the index can tell."])[0]
     elif not nodes and not here:
         result.sentence = "Nothing that the index knows of stands on this line."
     elif any(n.kind == NodeKind.OP for n in nodes):

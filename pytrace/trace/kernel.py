@@ -17,6 +17,8 @@ from pytrace.trace.walk import Walker, dtypes, ref, via
 
 #: A kernel that more operators (base names) than this reach says nothing about the operator: it is a driver.
 GENERIC = 25
+#: Why nothing is known above a device function: extract/cpp_blank.py blanks the bodies that would call it.
+ON_DEVICE = "It runs on the device, and calls in device code are not read: what is above it is not known."
 #: An internal operator's public callers are looked for so many operators further up.
 _THROUGH = 3
 
@@ -48,7 +50,7 @@ def answer(
     )
     if not up:
         return result
-    climb = Climb(store, nodes, device=found.device)
+    climb = Climb(store, [*nodes, *_of_functors(store, nodes)], device=found.device)
     above = operators_above(store, climb)
     if found.only is not None:
         above = [entry for entry in above if entry[0].id in found.only]
@@ -59,6 +61,8 @@ def answer(
     if result.generic:
         result.bases = bases
         result.functors = _functors(store, climb)
+    if not reached and not climb.stopped and all("device" in n.attrs for n in nodes):
+        result.notes.append(ON_DEVICE)
     kept = reached[:limit] if limit else reached
     result.up = [_told(climb, node, end, paths) for node, end in kept]
     _add_callers(store, [node for node, _ in kept], result.up, overloads)
@@ -67,6 +71,12 @@ def answer(
             f"Stopped at {len(climb.nodes)} functions: more operators may reach it than the {len(reached)} counted."
         )
     return result
+
+
+def _of_functors(store: Store, nodes: list[Node]) -> list[Node]:
+    """The functors that ``nodes`` are methods of: who gives one to a launcher runs its methods on the device."""
+    owners = {(n.name.rpartition("::")[0], n.file): n for n in nodes if n.kind == NodeKind.FUNCTION and "::" in n.name}
+    return [functor for name, file in owners for functor in store.named(name, NodeKind.FUNCTOR) if functor.file == file]
 
 
 def operators_above(store: Store, climb: Climb) -> list[tuple[Node, Node]]:

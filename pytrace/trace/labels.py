@@ -15,6 +15,16 @@ from pytrace.trace.resolve import Found
 _MESSAGE = re.compile(r"[\"\u201c]?(?P<label>[\w:. ]+?)[\"\u201d]? not implemented for \W?(?P<type>\w+)")
 
 
+def name_in(text: str) -> str:
+    """The name in the message; "" in another text.
+
+    >>> name_in("RuntimeError: \\"histogram_cpu\\" not implemented for 'Half'")
+    'histogram_cpu'
+    """
+    message = _MESSAGE.search(text) if " not implemented for " in text else None
+    return message["label"].strip() if message else ""
+
+
 def find(store: Store, text: str) -> Found | None:
     """The functions behind a label, or behind the message with it; None when there is no such label."""
     message = _MESSAGE.search(text) if " not implemented for " in text else None

@@ -152,9 +152,10 @@ def _paths(walker: Walker, ops: list[Node], known: dict[int, list[TableRow]], de
     wanted = frozenset({device}) if device else frozenset[str]()
     paths: dict[int, tuple[TableRow, list[str], list[str]]] = {}
     for op in [op for op in ops if "generated_from" not in op.attrs] or ops:
-        rows = known[op.id]
-        for row in rows_for(rows, wanted):
-            if not device and not is_plain(row.key) and len(rows) > 1:
+        rows = rows_for(known[op.id], wanted)
+        plain = any(is_plain(row.key) for row in rows)
+        for row in rows:
+            if not device and plain and not is_plain(row.key):
                 continue
             _, keys, owners = paths.setdefault(row.function.id, (row, [], []))
             if row.key not in keys:

@@ -119,9 +119,7 @@ def _told_apart(store: Store, name: KernelName, head: list[Node], inner: list[tu
         how = f"{_read_as(name, name.name)}, made for {', '.join(part.name for part in standard)}"
         one = whole if whole.tells else standard[0]
         return Found(one.nodes, how, (), _shared(one, [whole, *standard]), one.device)
-    # Who hands a functor to a template that wraps it (``BinaryFunctor``) has no edge to the wrapper: hosts count only.
-    hosts = [part for part in telling if part.is_host]
-    shared = _shared(best, [*hosts, *([whole] if whole.tells else []), *standard])
+    shared = _shared(best, [*telling, *([whole] if whole.tells else []), *standard])
     around = head or store.named(name.name, NodeKind.FUNCTION)
     how = f"read as {best.name}, which {_place(name.name, around)} was made for"
     if lost:

@@ -131,6 +131,8 @@ class Walker:
             self._trees(self._open_operators(next_ones), self.limit)
         for place in closed:
             place.step.state = "seen" if self._was_opened(place) else "closed"
+        for step in steps:
+            _fuse(step)
         return steps
 
     # -- operators ---------------------------------------------------------------------------------------------
@@ -325,6 +327,28 @@ class Walker:
 
 def _words(name: str) -> list[str]:
     return [word for word in name.split("_") if len(word) >= _STEM]
+
+
+def _fuse(step: Step) -> None:
+    """Tell once, with what stands below all of them, what would be the same line twice.
+
+    A macro may define several functions of one name on its line: ``vexp`` of float and of double in ATen/cpu/vml.h.
+    """
+    told: dict[tuple[object, ...], Step] = {}
+    for child in step.steps:
+        at = child.via and (child.via.kind, child.via.key, child.via.line, child.via.guard, child.via.candidates)
+        first = told.setdefault((child.ref.kind, child.ref.name, child.ref.at, child.ref.note, at), child)
+        if first is not child:
+            first.steps += child.steps
+            names = {entry.why: dict.fromkeys(entry.names) for entry in first.folded}
+            for entry in child.folded:
+                names.setdefault(entry.why, {}).update(dict.fromkeys(entry.names))
+            first.folded = [Folded(why, list(found)) for why, found in names.items()]
+            first.dtypes += [entry for entry in child.dtypes if entry not in first.dtypes]
+            first.state = first.state and child.state
+    step.steps = list(told.values())
+    for child in step.steps:
+        _fuse(child)
 
 
 def _join(step: Step, edge: Edge) -> None:

@@ -54,6 +54,8 @@ def test_answers(run, args: tuple[str, ...], holds: list[str]) -> None:  # type:
     [
         (("op", "cumsom"), ["There is no operator called cumsom", "aten::cumsum", "pytrace search cumsom"]),
         (("op", "scan_kernel"), ["at::native::scan_kernel is a cuda kernel", "pytrace kernel scan_kernel --up"]),
+        (("op", "\"cumsum_cuda\" not implemented for 'Half'"), ["an AT_DISPATCH says", "pytrace kernel MESSAGE --up"]),
+        (("kernel", "\"cumsum_cudo\" not implemented for 'Half'"), ["cumsum_cuda", "label", "cuda/ScanKernels.cu:42"]),
         (("op", "lstm", "--device", "tpu"), ["There is no device tpu", "cuda"]),
         (("kernel", "scan_kernle"), ["nearest", "at::native::scan_kernel"]),
         (("kernel", "torch.nn.LSTM"), ["pytrace api torch.nn.LSTM"]),

@@ -16,6 +16,8 @@ LOCALS = {
     "opt": "Tstd::optional<Tensor>",
     "foo": "TFoo",
     "fn": "Tlambda",
+    "like": "Tlambda",
+    "like(": "Cat::_to_copy",  # what a call of it returns
 }
 
 
@@ -44,6 +46,13 @@ LOCALS = {
         ("{x, y}", "LTTensor"),
         ("{1, 2}", "LTint"),
         ("[&](int a) { return a; }", "Tlambda"),
+        # a lambda that is called at once, or by its name, is what it returns
+        ("[&]() -> std::tuple<Tensor, int> { return f(); }()", "Tstd::tuple<Tensor, int>"),
+        ("[&]() { if (n) { return x; } auto g = [] { return 1; }; return at::add(x, y); }()", "Cat::add"),
+        ("[&] { g(); }()", "?"),
+        ("like(x)", "Cat::_to_copy"),
+        ("like(x).mul(n)", "MCat::_to_copy|mul("),
+        ("MaybeOwned<Tensor>::borrowed(x)", "TTensor"),
         # constants that are told by their spelling
         ("kCUDA", "TDeviceType"),
         ("at::kCPU", "TDeviceType"),

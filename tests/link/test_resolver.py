@@ -79,6 +79,7 @@ def test_functions(before: str, body: str, found: list[str]) -> None:
         ("struct S { void m() {} }; using R = S;", "R s; s.m();", ["calls m"]),
         ("struct S { void m() {} };", "std::vector<S> v; v[0].m();", ["calls m"]),
         ("struct S { void m() {} };", "std::vector<S> v; for (auto& s : v) s.m();", ["calls m"]),
+        ("struct S { const Tensor* operator->() const { return &t; } };", "S s; s->neg();", ["calls_op aten::neg"]),
         # objects that are called
         ("struct S { int operator()(int a) { return a; } };", "S s; s(1);", ["calls operator()"]),
         ("struct S { S(int a) {} };", "S s(1);", ["calls S"]),
@@ -159,7 +160,17 @@ def test_overloads_that_fit_alike_are_candidates() -> None:
         ("at::empty({1}, x.options());", ["aten::empty.memory_format"]),
         ("add(x, x);", ["aten::add.Tensor"]),  # argument-dependent lookup finds at::add
         ("for (auto i : c10::irange(n)) at::neg(x[i]);", ["aten::neg"]),
-        ("auto size = [&]() { return 1; }(); at::sum(x, size);", ["aten::sum x2", "aten::sum.dim_IntList x2"]),
+        # what a lambda returns, what std::make_pair holds
+        ("auto like = [&](const Tensor& t) { return at::neg(t); }; like(x).neg();", ["aten::neg"]),
+        ("auto [a, b] = std::make_pair(n, x); b.neg();", ["aten::neg"]),
+        (
+            "auto [a, b] = AT_DISPATCH_LAYOUTS(x.layout(), [&]() { return std::make_pair(x.neg(), n); }); a.sum();",
+            ["aten::neg", "aten::sum"],
+        ),
+        # what stands behind an optional, a reference_wrapper
+        ("std::optional<Tensor> o; o->neg();", ["aten::neg"]),
+        ("MaterializedITensorListRef l; l[0].get().neg();", ["aten::neg"]),
+        ("auto size = [&]() { return 1; }(); at::sum(x, size);", ["aten::sum.dim_IntList"]),
         ("Thing t; neg(t);", []),  # without at::, an argument must be one of its types
         # the address of an operator, handed on
         ("run(&at::neg, x);", ["aten::neg"]),
@@ -350,6 +361,10 @@ def test_who_uses_an_object_runs_what_its_class_is_given() -> None:
 SOLVERS = """template <typename T, typename V = T> void solve(T* a, V* b) {}
 template <> void solve<float>(float* a, float* b) {}
 template <> void solve<c10::complex<float>, float>(c10::complex<float>* a, float* b) {}"""
+AXPY = """void axpy(double a) {}
+void axpy(float a) {}
+template <typename T> void axpy(T a) {}
+template <typename T, int step> void axpy(T a) {}"""
 LOOPS = """struct Add { void operator()() {} }; struct Mean { void operator()() {} };
 static Add add_op; static Mean mean_op;
 struct Loop {
@@ -367,6 +382,10 @@ struct Loop {
         (SOLVERS, "solve<c10::complex<float>, float>(a, b);", [4]),
         (SOLVERS, "solve<scalar_t, value_t>(a, b);", [2, 3, 4]),
         (SOLVERS, "solve<float>(ARGUMENTS(float));", [3]),  # the grammar takes it for a declaration
+        # template arguments mean a template: no other function of the name, and none whose parameters they do not fit
+        (AXPY, "axpy<scalar_t>(a);", [4, 5]),
+        (AXPY, "axpy<scalar_t, 4>(a);", [5]),
+        (AXPY, "axpy<float>(a);", [4, 5]),
         # an object that is called where it is made: by the arguments of that call
         (LOOPS, "Loop()(x, x, add_op);", [6]),
         (LOOPS, "Loop()(x, x, mean_op);", [7]),
@@ -377,7 +396,7 @@ def test_which_of_several(before: str, body: str, lines: list[int]) -> None:
     text = f"namespace at::native {{\n{before}\nvoid f(const Tensor& x) {{\n{body}\n}}\n}}\n"
     graph = linked({"F.cpp": text})
     nodes = {row[0]: row for row in graph.nodes}
-    wanted = ("solve", "operator()")
+    wanted = ("solve", "axpy", "operator()")
     ends = [nodes[e[1]] for e in graph.edges if nodes[e[0]][3] == "f" and nodes[e[1]][3] in wanted]
     assert sorted({row[5] for row in ends if row[5] < 9}) == lines
 
@@ -534,6 +553,7 @@ def test_tensors_in_messages_are_printed() -> None:
     [
         ("run(x, at::neg);", ["calls run", "calls_op aten::neg"]),
         ("run(x, &at::neg);", ["calls run", "calls_op aten::neg"]),
+        ("run(x, &at::eq);", ["calls run", "calls_op aten::eq.Tensor"]),  # not the template on numbers of this name
         ("run(x, at::mm_out);", ["calls run", "calls_op aten::mm.out"]),
         ("run(x, static_cast<Out>(at::mm_out));", ["calls run", "calls_op aten::mm.out"]),
         ("run(x, static_cast<int>(at::kNumber));", ["calls run"]),

@@ -120,8 +120,8 @@ KERNELS: dict[str, tuple[str, set[str], set[str], set[str]]] = {
     ),
     "hard case: div by a number runs the functor of mul": (
         DRIVER + "BUnaryFunctor<float, float, float, at::native::binary_internal::MulFunctor<float> >, char>(int)",
-        {"mul", "div"},
-        {"add"},
+        {"div"},
+        {"add", "mul"},  # mul takes the symmetric way: its scalar is the first operand (Loops.cuh:199)
         {C + "BinaryDivTrueKernel.cu:20"},
     ),
     "E8 a label": (

@@ -377,3 +377,36 @@ def test_kernels_that_python_registers_are_rows(tmp_path: Path) -> None:
     how = resolve.operators(prims, "Could not run 'prims::add' with arguments from the 'CUDA' backend").how
     assert how.endswith("it is composite, so that what it calls decides for CUDA")
     prims.close()
+
+
+def test_what_only_sparse_tensors_have_is_drawn(tmp_path: Path) -> None:
+    text = """
+        node op aten::nnz nf.yaml:1 {"schema":"nnz(Tensor self) -> int"}
+        node function at::native::nnz_cpu a.cpp:1
+        node function at::native::nnz_cuda a.cu:1
+        edge aten::nnz dispatches=SparseCPU at::native::nnz_cpu @nf.yaml:2
+        edge aten::nnz dispatches=SparseCUDA at::native::nnz_cuda @nf.yaml:3
+    """
+    small = store(tmp_path, text)
+    assert [path.keys for path in ask(small, "nnz").paths] == [["SparseCPU"], ["SparseCUDA"]]
+    small.close()
+
+
+def test_functions_that_a_macro_defines_on_one_line_are_told_once(tmp_path: Path) -> None:
+    text = """
+        node op aten::exp nf.yaml:1 {"schema":"exp(Tensor self) -> Tensor"}
+        node function at::native::exp_cpu a.cpp:1
+        node function at::vml::vexp vml.h:8 {"guard":"#if MKL"}
+        edge aten::exp dispatches=CPU at::native::exp_cpu @nf.yaml:2
+        edge at::native::exp_cpu calls at::vml::vexp @a.cpp:2 x2
+        node library vmsExp
+        edge at::vml::vexp calls_library vmsExp @vml.h:8
+        node function at::vml::vexp vml.h:8 {"guard":"#if MKL"}
+        edge at::native::exp_cpu calls at::vml::vexp @a.cpp:2 x2
+        node library vmdExp
+        edge at::vml::vexp calls_library vmdExp @vml.h:8
+    """
+    small = store(tmp_path, text)
+    (path,) = ask(small, "exp").paths
+    assert names(path.tree) == ["at::native::exp_cpu", "at::vml::vexp", "vmsExp", "vmdExp"]
+    small.close()

@@ -197,3 +197,22 @@ def test_at_ambiguous_file(tmp_path: Path) -> None:
     with pytest.raises(UnknownName, match="Several"):
         at.locate(two, "f.cpp", "")
     two.close()
+
+
+def test_a_method_of_a_functor_runs_where_the_functor_is_given_to_a_launcher(tmp_path: Path) -> None:
+    small = store(
+        tmp_path,
+        """
+        node op aten::norm nf.yaml:1 {"schema":"norm(Tensor self) -> Tensor"}
+        node function at::native::norm_cuda n.cu:20
+        node functor at::native::NormFunctor n.cu:1
+        node function at::native::NormFunctor::operator() n.cu:3-9 {"device":true}
+        node function at::native::helper Math.cuh:5-9 {"device":true}
+        edge aten::norm dispatches=CUDA at::native::norm_cuda @nf.yaml:1
+        edge at::native::norm_cuda instantiates=gpu_kernel at::native::NormFunctor @n.cu:22
+        """,
+    )
+    assert [r.op.name for r in at.answer(small, "n.cu", 5).up] == ["aten::norm"]
+    assert [r.op.name for r in ask(small, "NormFunctor::operator()").up] == ["aten::norm"]
+    assert at.answer(small, "Math.cuh", 6).sentence == kernel.ON_DEVICE
+    small.close()
