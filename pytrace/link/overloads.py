@@ -15,7 +15,8 @@ from functools import lru_cache
 from pytrace.extract.cpp_text import split_top
 
 IMPOSSIBLE = 1000
-_UNKNOWN_COST = 6
+#: The cost of an argument whose kind is not known.
+UNKNOWN_COST = 6
 
 #: (kind of the argument, kind of the parameter) -> cost. Absent: impossible, unless a rule below says otherwise.
 _COST = {
@@ -95,7 +96,7 @@ def cost(argument: str, parameter: str, optional: bool) -> int:
     """
     if argument == "":
         # named tensors are rare: an argument of unknown kind is more likely anything else
-        return _UNKNOWN_COST + (2 if parameter in ("Dimname", "DimnameList") else 0)
+        return UNKNOWN_COST + (2 if parameter in ("Dimname", "DimnameList") else 0)
     if argument == parameter:
         return 1 if optional else 0
     if argument == "{}":
@@ -111,13 +112,13 @@ def cost(argument: str, parameter: str, optional: bool) -> int:
     if argument.startswith("list "):
         inner = argument[5:]
         if inner == "":
-            return _UNKNOWN_COST if parameter in _LISTS else IMPOSSIBLE
+            return UNKNOWN_COST if parameter in _LISTS else IMPOSSIBLE
         options = _BRACED.get(inner, ())
         if parameter in options:
             return options.index(parameter)
         if inner == parameter:
             return 8
-        return IMPOSSIBLE if inner in KNOWN or parameter not in _LISTS else _UNKNOWN_COST
+        return IMPOSSIBLE if inner in KNOWN or parameter not in _LISTS else UNKNOWN_COST
     if argument.endswith("?"):
         inner = argument[:-1]
         if inner == parameter:
@@ -134,7 +135,7 @@ def cost(argument: str, parameter: str, optional: bool) -> int:
     if parameter in KNOWN:
         # a class of the tree for a known kind (a dtype wrapper, an enum, a template parameter): possible, unlikely
         return 12 + (2 if parameter in ("Dimname", "DimnameList") else 0)
-    return _UNKNOWN_COST
+    return UNKNOWN_COST
 
 
 def rank(argument_kinds: Sequence[str], parameters: Sequence[tuple[str, bool]], required: int) -> int:

@@ -25,7 +25,7 @@ from collections.abc import Iterable, Sequence
 from pytrace.extract.cpp_callee import LOOKUPS
 from pytrace.extract.cpp_text import template_arguments, without_templates
 from pytrace.link.binding_lambdas import DEFINES, Lambdas
-from pytrace.link.choice import choose
+from pytrace.link.choice import choose, elements
 from pytrace.link.context import Context
 from pytrace.link.cpp_scope import Types
 from pytrace.link.cpp_types import TENSOR_METHODS, pointed
@@ -73,6 +73,9 @@ class Resolver:
         self.virtual: list[tuple[str, Row]] = []
         self.given = Given(ctx.functions)
         self.lambdas = Lambdas({})
+        self.dispatching: dict[int, set[str]] = {}
+        self.types_of_file: set[str] = set()
+        self._generics: dict[int, frozenset[str]] = {}
 
     def note_aliases(self, path: str, rows: Iterable[tuple[str, str, str, str, int]]) -> None:
         """``using Launcher = KernelLauncher<kernel_t>`` in a function: a use of the class template there."""
@@ -92,7 +95,14 @@ class Resolver:
         """Edges of the file, unresolved names, library calls: see ``Resolved``."""
         self.note_aliases(path, facts.get("usings", ()))
         self.lambdas = Lambdas(facts)
-        return self.resolve_calls(path, self.functions.by_file.get(path, []), facts.get("calls", ()))
+        symbols = self.functions.by_file.get(path, [])
+        #: the element types of functions with an AT_DISPATCH: what they call in it, they call for each
+        self.dispatching = {}
+        for row in facts.get("dtypes", ()):
+            self.dispatching.setdefault(symbols[row[0]].id, set()).update(row[3])
+        # the templates of a source file are used there only
+        self.types_of_file = set() if path.endswith(HEADERS) else set().union(*self.dispatching.values())
+        return self.resolve_calls(path, symbols, facts.get("calls", ()))
 
     def resolve_calls(self, path: str, symbols: Sequence[Symbol], calls: Sequence[CallRow]) -> Resolved:
         """Resolve rows of ``extract.cpp.Call`` whose first column counts ``symbols``; see ``resolve``."""
@@ -335,7 +345,20 @@ class Resolver:
         """The overload that C++ would take; all that fit equally when the kinds do not tell."""
         if len(symbols) == 1 and "Tlambda" not in call[5]:
             return list(symbols)
-        return choose(symbols, self._kinds(call[5]), call[7], self.path, self.functions.classes_by_bare)
+        kinds, generic = self._kinds(call[5]), self._generic()
+        return choose(symbols, kinds, call[7], self.path, self.functions.classes_by_bare, generic)
+
+    def _generic(self) -> frozenset[str]:
+        """Kinds that mean another type in each instantiation of the function: see ``choose``."""
+        symbol = self.symbol
+        found = self._generics.get(symbol.id)
+        if found is None:
+            lists = [symbol.templates, *(info.templates for info in self.functions.infos(symbol.owner, self.path))]
+            names = [name for text in lists if text for name in parameter_names(text)]
+            own = self.dispatching.get(symbol.id)
+            kinds = elements(own or self.types_of_file) if names or own is not None else ()
+            found = self._generics[symbol.id] = frozenset((*names, *kinds))
+        return found
 
     def _method(self, call: CallRow) -> None:
         name = call[2]

@@ -401,6 +401,42 @@ def test_which_of_several(before: str, body: str, lines: list[int]) -> None:
     assert sorted({row[5] for row in ends if row[5] < 9}) == lines
 
 
+#: In the lines 3 to 7: for a Tensor, a class, floating-point, complex, and whole numbers.
+PICKS = """struct Pack {};
+int pick(const Tensor& a) { return 1; }
+int pick(const Pack& a) { return 2; }
+int pick(float* a) { return 3; }
+int pick(c10::complex<float>* a) { return 4; }
+int pick(int64_t* a) { return 5; }"""
+
+
+@pytest.mark.parametrize(
+    ("function", "lines"),
+    [
+        # a template's parameter is another type in each instantiation: it prefers no overload
+        ("template <typename T> void f(T a) { pick(a); }", [3, 4, 5, 6, 7]),
+        ("template <typename T> struct S { void f(T a) { pick(a); } };", [3, 4, 5, 6, 7]),
+        ("template <typename T> void f(Pack a) { pick(a); }", [4]),
+        ("void f(float* a) { pick(a); }", [5]),
+        # scalar_t is each type of the dispatch, and no other
+        ('void f(Tensor x) { AT_DISPATCH_ALL_TYPES(t, "f", [&] { scalar_t* a; pick(a); }); }', [5, 7]),
+        ('void f(Tensor x) { AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES(t, "f", [&] { scalar_t* a; pick(a); }); }', [5, 6]),
+        ("template <typename scalar_t> void f(scalar_t* a) { pick(a); }", [5, 6, 7]),
+        # that of a source file's templates is what the file dispatches on
+        (
+            "template <typename scalar_t> void f(scalar_t* a) { pick(a); }\n"
+            'void g(Tensor x) { AT_DISPATCH_FLOATING_TYPES(t, "g", [&] { f<scalar_t>(n); }); }',
+            [5],
+        ),
+    ],
+)
+def test_what_each_instantiation_calls(function: str, lines: list[int]) -> None:
+    graph = linked({"F.cpp": f"namespace at::native {{\n{PICKS}\n{function}\n}}\n"})
+    nodes = {row[0]: row for row in graph.nodes}
+    found = [(nodes[e[1]][5], e[8]) for e in graph.edges if nodes[e[0]][3] == "f" and nodes[e[1]][3] == "pick"]
+    assert sorted(found) == [(line, len(lines)) for line in lines]
+
+
 SDP = "} namespace sdp { struct params {}; int choose(const params& p) {} int of(int n) {} } namespace at::native {"
 
 
