@@ -37,6 +37,8 @@ _LITERAL = re.compile(r"-?\d+[uUlL]*$|true$|false$")
 _CONCRETE = re.compile(
     r"(?:u?int(?:8|16|32|64)?(?:_t)?|bool|char|short|long|float|double|(?:at::|c10::)(?:Half|BFloat16|complex)|std::\w+)$"
 )
+#: Kinds that are one type each, and none of which is another.
+_DISTINCT = frozenset(("Tensor", "Scalar", "TensorList", "ScalarList", "SymInt", "Generator", "Storage"))
 #: A value that two enumerators have only if they are one.
 _ENUMERATOR = re.compile(r"(?:\w+::)+\w+$")
 
@@ -120,6 +122,9 @@ def _number(text: str) -> int:
 def _same_type(one: str, other: str) -> bool | None:
     if one == "lambda" or other == "lambda":
         return False
+    kinds = kind_of(one), kind_of(other)
+    if all(kind in _DISTINCT for kind in kinds):
+        return kinds[0] == kinds[1]
     plain, known = without_templates(one).strip(), without_templates(other).strip()
     if not _CONCRETE.match(plain) or not _CONCRETE.match(known):
         return None

@@ -28,7 +28,7 @@ from pytrace.link.binding_lambdas import DEFINES, Lambdas
 from pytrace.link.choice import choose
 from pytrace.link.context import Context
 from pytrace.link.cpp_scope import Types
-from pytrace.link.cpp_types import TENSOR_METHODS, pointed
+from pytrace.link.cpp_types import TENSOR_METHODS, kind_of, pointed
 from pytrace.link.functions import HEADERS, FunctionTable, Symbol
 from pytrace.link.functors import Functors, Use
 from pytrace.link.functors import add as add_functors
@@ -234,6 +234,8 @@ class Resolver:
             owner = self.symbol.owner
             if not head and symbols[0].owner != owner and owner in self.given.givers(owner):
                 self._to_library(self.given.to_bases(owner, path, ends=False), call)
+            if not head and not owner and self._is_simd(call, symbols):
+                return
             public = head in ("at", "torch") or (not head and self._declares_operator(bare, symbols))
             if not (public and self._operator(bare, call)):
                 self._to_symbols(self._choose(symbols, call), "call", call)
@@ -263,6 +265,15 @@ class Resolver:
         unknown = bare not in self.functions.by_bare and not self.functions.names_of(bare, path)
         if not self._to_library([name], call) and head == "at" and unknown:
             self.lost.append(("call", name, call[3], "no operator and no definition of this name"))
+
+    def _is_simd(self, call: CallRow, symbols: Sequence[Symbol]) -> bool:
+        """Whether an argument is a SIMD value, which none of ``symbols`` takes: its namespace has the function."""
+        classes = self.functions.classes_by_bare
+        for number, kind in enumerate(self._kinds(call[5])):
+            known = classes.get(kind.rpartition("::")[2], ()) if kind else ()
+            if known and all(name.startswith(LEAVES) for name in known):
+                return all(kind_of(s.parameters[number][0]) in KNOWN for s in symbols if number < len(s.parameters))
+        return False
 
     def _of_arguments(self, call: CallRow) -> list[Symbol]:
         """What a name without ``::`` means in the namespaces of its arguments' classes (C++: [basic.lookup.argdep])."""

@@ -542,6 +542,19 @@ def test_vectors_of_simd_values_reach_nothing() -> None:
     assert edges(graph, "calls") == []
 
 
+def test_a_function_of_simd_values_is_not_the_one_of_tensors() -> None:
+    files = {
+        "aten/src/ATen/cpu/vec/V.h": "namespace at::vec { template <typename T> struct Vectorized { "
+        "static Vectorized<T> loadu(const void* p) { } }; template <typename T> Vectorized<T> flip(T v) {} }",
+        "F.cpp": "namespace at::native {\nTensor flip(const Tensor& x) {}\ntemplate <typename V> void each(V v) {}\n"
+        "void f(const Tensor& x) { using namespace vec; auto v = Vectorized<float>::loadu(x); v = flip(v); each(v); }\n"
+        "void g(const Tensor& x) { flip(x); }\n}\n",
+    }
+    graph = linked(files)
+    assert edges(graph, "calls", source="f") == ["calls loadu", "calls each"]
+    assert edges(graph, "calls", source="g") == ["calls flip"]
+
+
 def test_tensors_in_messages_are_printed() -> None:
     formatting = "namespace at { std::ostream& operator<<(std::ostream& out, const Tensor& t) {} }"
     assert calls('TORCH_CHECK(n, "bad: ", x);', Formatting_cpp=formatting) == ["calls operator<<"]
