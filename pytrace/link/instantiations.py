@@ -27,6 +27,8 @@ _KINDS = (EdgeKind.CALLS, EdgeKind.LAUNCHES, EdgeKind.CALLS_OP, EdgeKind.USES_ST
 #: Templates that hand their arguments on to templates are followed so far.
 _DEPTH = 4
 _PART = re.compile(r"(else of )?(if|unless) \((?:constexpr )?(.*)\)$", re.S)
+#: Between the conditions that a guard joins, not inside one of them.
+_PIECES = re.compile(r" && (?=(?:else of )?(?:if|unless|case|default|otherwise|while)\b|(?:#else of )?#)")
 _SAME = re.compile(r"(!?)\s*std::is_same(?:_v<(.*)>|<(.*)>::value|<(.*)>\(\))$", re.S)
 _EQUAL = re.compile(r"(\w+)\s*([=!]=)\s*([\w:]+)$")
 _PLAIN = re.compile(r"(!?)\s*(\w+)$")
@@ -81,6 +83,15 @@ def _parts(guard: str) -> tuple[tuple[bool, str], ...]:
         if match and match[3].count("(") == match[3].count(")"):
             found.append(((match[1] is not None) != (match[2] == "unless"), match[3].strip()))
     return tuple(found)
+
+
+def undecided(guard: str, templates: str) -> str:
+    """What of a guard the arguments of the template do not decide: it must hold as well.
+
+    >>> undecided("if (dim == 3) && if (x.is_cuda())", "typename T, int dim")
+    'if (x.is_cuda())'
+    """
+    return " && ".join(piece for piece in _PIECES.split(guard) if not conditions(piece, templates))
 
 
 def _condition(part: tuple[bool, str], names: tuple[str, ...]) -> Condition | None:
@@ -232,8 +243,9 @@ class Instantiations:
             given = row._replace(key=GIVEN, rule="template-argument")
             found.setdefault((row.src, row.dst, row.kind, row.guard), Conditional(path, given))
             for caller, line in [(s.caller, s.line) for s, true in uses if true and s.caller.id != row.dst]:
-                made = row._replace(src=caller.id, rule="template-argument", line=line, guard="")
-                found.setdefault((made.src, made.dst, made.kind, ""), Conditional(caller.file, made))
+                rest = undecided(row.guard, symbol.templates)
+                made = row._replace(src=caller.id, rule="template-argument", line=line, guard=rest)
+                found.setdefault((made.src, made.dst, made.kind, rest), Conditional(caller.file, made))
         return list(found.values())
 
     def _uses(self, symbol: Symbol, asked: tuple[Condition, ...], depth: int) -> list[tuple[Site, bool]] | None:
