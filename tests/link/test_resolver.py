@@ -364,7 +364,8 @@ template <> void solve<c10::complex<float>, float>(c10::complex<float>* a, float
 AXPY = """void axpy(double a) {}
 void axpy(float a) {}
 template <typename T> void axpy(T a) {}
-template <typename T, int step> void axpy(T a) {}"""
+template <typename T, int step> void axpy(T a) {}
+template <> void axpy(double a) {}"""
 LOOPS = """struct Add { void operator()() {} }; struct Mean { void operator()() {} };
 static Add add_op; static Mean mean_op;
 struct Loop {
@@ -383,9 +384,8 @@ struct Loop {
         (SOLVERS, "solve<scalar_t, value_t>(a, b);", [2, 3, 4]),
         (SOLVERS, "solve<float>(ARGUMENTS(float));", [3]),  # the grammar takes it for a declaration
         # template arguments mean a template: no other function of the name, and none whose parameters they do not fit
-        (AXPY, "axpy<scalar_t>(a);", [4, 5]),
-        (AXPY, "axpy<scalar_t, 4>(a);", [5]),
-        (AXPY, "axpy<float>(a);", [4, 5]),
+        (AXPY, "axpy<scalar_t>(a);", [4, 5, 6]),
+        (AXPY, "axpy<scalar_t, 4>(a);", [5, 6]),
         # an object that is called where it is made: by the arguments of that call
         (LOOPS, "Loop()(x, x, add_op);", [6]),
         (LOOPS, "Loop()(x, x, mean_op);", [7]),
