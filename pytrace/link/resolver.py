@@ -223,7 +223,7 @@ class Resolver:
             key = DIRECT.get(head) or DIRECT.get(f"at::{head}")
             if key and bare in self.operators.by_cpp_name and self._direct(bare, key, call):
                 return
-        elif bare in self.stubs:
+        elif bare in self.stubs and not self._own(bare):
             self._stub(bare, call)
             return
         if not head and self.symbol.owner in ("at::Tensor", "at::TensorBase") and self.operators.methods(bare):
@@ -290,6 +290,11 @@ class Resolver:
                 if namespace and found:
                     return found
         return []
+
+    def _own(self, bare: str) -> bool:
+        """Whether the file has a function of a stub's name, another thing: ``copy_stub`` of PaddingKernel.cpp."""
+        found = self.functions.lookup(bare, self.symbol.scope, self.path)
+        return any(s.file == self.path and not s.owner for s in found)
 
     def _operator(self, bare: str, call: CallRow, qualified: bool = True) -> bool:
         """Resolve ``at::bare(…)``; False when there is no operator with a function of this name.
@@ -499,7 +504,7 @@ class Resolver:
         if self.symbol.templates and name in parameter_names(self.symbol.templates):
             return
         bare = name.rpartition("::")[2]
-        if bare in self.stubs:
+        if bare in self.stubs and not (bare == name and self._own(bare)):
             self._stub(bare, call)
             return
         if bare == name and self.symbol.owner and self.functions.field(self.symbol.owner, name, self.path):

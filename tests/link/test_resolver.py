@@ -542,6 +542,17 @@ def test_vectors_of_simd_values_reach_nothing() -> None:
     assert edges(graph, "calls") == []
 
 
+def test_a_function_of_a_stubs_name_in_its_own_file() -> None:
+    files = {
+        "S.h": "namespace at::native { DECLARE_DISPATCH(void (*)(int), copy_stub) }",
+        "S.cpp": "namespace at::native {\nDEFINE_DISPATCH(copy_stub);\nvoid f(int n) { copy_stub(kCPU, n); }\n}\n",
+        "P.cpp": "namespace at::native {\nstatic void copy_stub(int* a) {}\nvoid g(int* a) { copy_stub(a); }\n}\n",
+    }
+    graph = linked(files)
+    assert edges(graph, source="f") == ["uses_stub copy_stub"]
+    assert edges(graph, source="g") == ["calls copy_stub"]
+
+
 def test_a_function_of_simd_values_is_not_the_one_of_tensors() -> None:
     files = {
         "aten/src/ATen/cpu/vec/V.h": "namespace at::vec { template <typename T> struct Vectorized { "

@@ -340,6 +340,11 @@ CASES: dict[str, tuple[str, list[str], list[str]]] = {
         ["aten::scatter.value_out", "aten::scatter.value_reduce_out"],
     ),
     "tan-of-csr": ("kernel tan_sparse_csr", ["aten::tan", f"{N}sparse/SparseCsrTensorMath.cpp:465"], ["NumericUtils"]),
+    "padding-copies-by-itself": (
+        f"at {N}cpu/PaddingKernel.cpp:278",
+        ["cpu_padding_channels_last", f"{N}cpu/PaddingKernel.cpp:99"],
+        [f"{N}Copy.cpp:389"],
+    ),
     "at-host-softmax": (
         f"at {C}SoftMax.cu:870",
         ["host_softmax", f"{C}SoftMax.cu:820", "aten::_log_softmax.out", "aten::_softmax.out"],
