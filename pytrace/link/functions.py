@@ -69,6 +69,7 @@ class Symbol:
     templates: str
     guard: str
     special: str
+    specialises: bool
     refuses: bool
 
     def __init__(self, node_id: int, row: Sequence[Any], file: str) -> None:
