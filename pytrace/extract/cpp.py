@@ -34,7 +34,7 @@ from pytrace.extract.cpp_bodies import Bodies, Body
 from pytrace.extract.cpp_guards import Directive, PreprocessorGuards, guards_of, includes
 from pytrace.extract.cpp_heads import head_of, parameter_rows, plain_name, returns_of, structured_name
 from pytrace.extract.cpp_scopes import NOWHERE, Scope, Scopes, template_head, usings
-from pytrace.extract.cpp_text import close_of, squeeze, template_arguments
+from pytrace.extract.cpp_text import DEDUCED, close_of, squeeze, template_arguments
 from pytrace.extract.normalise import has_error_node, normalise_common, repair
 from pytrace.model import Facts
 
@@ -67,7 +67,8 @@ class Function(NamedTuple):
     templates: str  #: template parameter list as written, or ""
     guard: str  #: preprocessor guard around it
     macro: str = ""  #: the macro that made it, when its text is an expansion
-    special: str = ""  #: of an explicit specialisation (``template <>``): its template arguments as written
+    #: of an explicit specialisation (``template <>``): its template arguments as written, or ``DEDUCED``
+    special: str = ""
     refuses: bool = False  #: a virtual method whose default body only raises: a call runs a derived class's
 
 
@@ -255,8 +256,8 @@ def _functions(
         guard = guards.at(start)
         templates = template_head(text, start)
         rows.append((name, kind, line(name_start), line(end), parameters, returns, local, owner, templates, guard, ""))
-        if raw.endswith(">") and not templates and _SPECIALISES.search(text, max(0, start - 40), start):
-            rows[-1] += (squeeze(template_arguments(raw)),)
+        if not templates and _SPECIALISES.search(text, max(0, start - 40), start):
+            rows[-1] += (squeeze(template_arguments(raw)) if raw.endswith(">") else DEDUCED,)
         elif owner and _VIRTUAL.search(text[start:name_start]) and _REFUSES.match(text, head.body):
             rows[-1] += ("", True)
         bodies.append(Body(start, end, head.body, kind == "function", guard, parameters))

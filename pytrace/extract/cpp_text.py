@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
+#: The template arguments of a specialisation that does not write them: ``template <> float dot(float* x)``.
+DEDUCED = "?"
 _BRACKET = re.compile(r"""[()\[\]{},]|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)+'""")
 _ANGLE = re.compile(r"[<>()\[\]{}]")
 #: comments and strings; only the comments are blanked

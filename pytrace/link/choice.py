@@ -100,7 +100,7 @@ def _takes_templates(symbol: Symbol, templates: str) -> bool:
     """Whether a call with these template arguments can mean ``symbol``: they say that a template is meant, and each is
     a type or a value (C++: [temp.arg.explicit]). Of methods nothing is said: the arguments may be those of the class.
     """
-    if symbol.owner or symbol.special:
+    if symbol.owner or symbol.specialises:
         return True
     declared = split_top(symbol.templates) if symbol.templates else []
     given = split_top(templates)

@@ -87,10 +87,10 @@ def _meta(ctx: Context, op: Operator) -> None:
 
 
 def _kernels(ctx: Context, op: Operator, ref: KernelRef) -> tuple[list[int], str]:
-    symbols = ctx.functions.by_name.get(ref.qualified, [])
+    # What torchgen writes nobody wrote: a function of the generated name is an overload for others (``sum_out``).
+    symbols = ctx.functions.by_name.get(ref.qualified, []) if ref.generated is None else []
     if symbols:
-        rule = "yaml-dispatch" if ref.generated is None else "generated-kernel"
-        return [s.id for s in _fitting(op, ref, symbols)], rule
+        return [s.id for s in _fitting(op, ref, symbols)], "yaml-dispatch"
     attrs = {}
     rule = "yaml-dispatch"
     if ref.generated is not None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
-from pytrace.extract.cpp_text import template_arguments, without_templates
+from pytrace.extract.cpp_text import DEDUCED, template_arguments, without_templates
 from pytrace.link.autograd_nodes import add_apply
 from pytrace.link.context import Context
 from pytrace.link.cpp_frontend import add_holders
@@ -47,6 +47,7 @@ class Symbol:
         "row",
         "scope",
         "special",
+        "specialises",
         "templates",
         "total",
     )
@@ -68,6 +69,7 @@ class Symbol:
     templates: str
     guard: str
     special: str
+    specialises: bool
     refuses: bool
 
     def __init__(self, node_id: int, row: Sequence[Any], file: str) -> None:
@@ -100,7 +102,9 @@ class Symbol:
         self.templates = str(templates)
         # of a vendor's header the column holds the header
         self.guard = str(row[9]) if len(row) > 9 and not is_outside(file) else ""
-        self.special = str(row[11]) if len(row) > 11 else ""
+        special = str(row[11]) if len(row) > 11 else ""
+        self.special = special if special != DEDUCED else ""  #: the template arguments of a specialisation, as written
+        self.specialises = bool(special)
         self.refuses = len(row) > 12 and bool(row[12])
 
 

@@ -27,6 +27,8 @@ _KINDS = (EdgeKind.CALLS, EdgeKind.LAUNCHES, EdgeKind.CALLS_OP, EdgeKind.USES_ST
 #: Templates that hand their arguments on to templates are followed so far.
 _DEPTH = 4
 _PART = re.compile(r"(else of )?(if|unless) \((?:constexpr )?(.*)\)$", re.S)
+#: Between the conditions that a guard joins, not inside one of them.
+_PIECES = re.compile(r" && (?=(?:else of )?(?:if|unless|case|default|otherwise|while)\b|(?:#else of )?#)")
 _SAME = re.compile(r"(!?)\s*std::is_same(?:_v<(.*)>|<(.*)>::value|<(.*)>\(\))$", re.S)
 _EQUAL = re.compile(r"(\w+)\s*([=!]=)\s*([\w:]+)$")
 _PLAIN = re.compile(r"(!?)\s*(\w+)$")
@@ -37,6 +39,8 @@ _LITERAL = re.compile(r"-?\d+[uUlL]*$|true$|false$")
 _CONCRETE = re.compile(
     r"(?:u?int(?:8|16|32|64)?(?:_t)?|bool|char|short|long|float|double|(?:at::|c10::)(?:Half|BFloat16|complex)|std::\w+)$"
 )
+#: Kinds that are one type each, and none of which is another.
+_DISTINCT = frozenset(("Tensor", "Scalar", "TensorList", "ScalarList", "SymInt", "Generator", "Storage"))
 #: A value that two enumerators have only if they are one.
 _ENUMERATOR = re.compile(r"(?:\w+::)+\w+$")
 
@@ -81,6 +85,15 @@ def _parts(guard: str) -> tuple[tuple[bool, str], ...]:
     return tuple(found)
 
 
+def undecided(guard: str, templates: str) -> str:
+    """What of a guard the arguments of the template do not decide: it must hold as well.
+
+    >>> undecided("if (dim == 3) && if (x.is_cuda())", "typename T, int dim")
+    'if (x.is_cuda())'
+    """
+    return " && ".join(piece for piece in _PIECES.split(guard) if not conditions(piece, templates))
+
+
 def _condition(part: tuple[bool, str], names: tuple[str, ...]) -> Condition | None:
     negated, text = part
     same = _SAME.match(text)
@@ -120,6 +133,9 @@ def _number(text: str) -> int:
 def _same_type(one: str, other: str) -> bool | None:
     if one == "lambda" or other == "lambda":
         return False
+    kinds = kind_of(one), kind_of(other)
+    if all(kind in _DISTINCT for kind in kinds):
+        return kinds[0] == kinds[1]
     plain, known = without_templates(one).strip(), without_templates(other).strip()
     if not _CONCRETE.match(plain) or not _CONCRETE.match(known):
         return None
@@ -227,8 +243,9 @@ class Instantiations:
             given = row._replace(key=GIVEN, rule="template-argument")
             found.setdefault((row.src, row.dst, row.kind, row.guard), Conditional(path, given))
             for caller, line in [(s.caller, s.line) for s, true in uses if true and s.caller.id != row.dst]:
-                made = row._replace(src=caller.id, rule="template-argument", line=line, guard="")
-                found.setdefault((made.src, made.dst, made.kind, ""), Conditional(caller.file, made))
+                rest = undecided(row.guard, symbol.templates)
+                made = row._replace(src=caller.id, rule="template-argument", line=line, guard=rest)
+                found.setdefault((made.src, made.dst, made.kind, rest), Conditional(caller.file, made))
         return list(found.values())
 
     def _uses(self, symbol: Symbol, asked: tuple[Condition, ...], depth: int) -> list[tuple[Site, bool]] | None:

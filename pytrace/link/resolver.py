@@ -28,7 +28,7 @@ from pytrace.link.binding_lambdas import DEFINES, Lambdas
 from pytrace.link.choice import choose, elements
 from pytrace.link.context import Context
 from pytrace.link.cpp_scope import Types
-from pytrace.link.cpp_types import TENSOR_METHODS, pointed
+from pytrace.link.cpp_types import TENSOR_METHODS, kind_of, pointed
 from pytrace.link.functions import HEADERS, FunctionTable, Symbol
 from pytrace.link.functors import Functors, Use
 from pytrace.link.functors import add as add_functors
@@ -233,7 +233,7 @@ class Resolver:
             key = DIRECT.get(head) or DIRECT.get(f"at::{head}")
             if key and bare in self.operators.by_cpp_name and self._direct(bare, key, call):
                 return
-        elif bare in self.stubs:
+        elif bare in self.stubs and not self._own(bare):
             self._stub(bare, call)
             return
         if not head and self.symbol.owner in ("at::Tensor", "at::TensorBase") and self.operators.methods(bare):
@@ -244,6 +244,8 @@ class Resolver:
             owner = self.symbol.owner
             if not head and symbols[0].owner != owner and owner in self.given.givers(owner):
                 self._to_library(self.given.to_bases(owner, path, ends=False), call)
+            if not head and not owner and self._is_simd(call, symbols):
+                return
             public = head in ("at", "torch") or (not head and self._declares_operator(bare, symbols))
             if not (public and self._operator(bare, call)):
                 self._to_symbols(self._choose(symbols, call), "call", call)
@@ -274,6 +276,15 @@ class Resolver:
         if not self._to_library([name], call) and head == "at" and unknown:
             self.lost.append(("call", name, call[3], "no operator and no definition of this name"))
 
+    def _is_simd(self, call: CallRow, symbols: Sequence[Symbol]) -> bool:
+        """Whether an argument is a SIMD value, which none of ``symbols`` takes: its namespace has the function."""
+        classes = self.functions.classes_by_bare
+        for number, kind in enumerate(self._kinds(call[5])):
+            known = classes.get(kind.rpartition("::")[2], ()) if kind else ()
+            if known and all(name.startswith(LEAVES) for name in known):
+                return all(kind_of(s.parameters[number][0]) in KNOWN for s in symbols if number < len(s.parameters))
+        return False
+
     def _of_arguments(self, call: CallRow) -> list[Symbol]:
         """What a name without ``::`` means in the namespaces of its arguments' classes (C++: [basic.lookup.argdep])."""
         name, path = call[2], self.path
@@ -289,6 +300,11 @@ class Resolver:
                 if namespace and found:
                     return found
         return []
+
+    def _own(self, bare: str) -> bool:
+        """Whether the file has a function of a stub's name, another thing: ``copy_stub`` of PaddingKernel.cpp."""
+        found = self.functions.lookup(bare, self.symbol.scope, self.path)
+        return any(s.file == self.path and not s.owner for s in found)
 
     def _operator(self, bare: str, call: CallRow, qualified: bool = True) -> bool:
         """Resolve ``at::bare(…)``; False when there is no operator with a function of this name.
@@ -511,7 +527,7 @@ class Resolver:
         if self.symbol.templates and name in parameter_names(self.symbol.templates):
             return
         bare = name.rpartition("::")[2]
-        if bare in self.stubs:
+        if bare in self.stubs and not (bare == name and self._own(bare)):
             self._stub(bare, call)
             return
         if bare == name and self.symbol.owner and self.functions.field(self.symbol.owner, name, self.path):

@@ -143,7 +143,9 @@ class Templates:
 
     def rows(self, resolver: Resolver) -> list[tuple[str, Row]]:
         """(file, edge) for every deferred call that can be resolved."""
-        out: dict[tuple[int, int, str, int], tuple[str, Row]] = {}
+        from pytrace.link.instantiations import undecided
+
+        out: dict[tuple[int, int, str, int, str], tuple[str, Row]] = {}
         for call in self.deferred:
             targets: dict[tuple[int, str], list[Binding]] = {}
             for bound in self._bound(call.symbol, call.parameter, resolver, 0):
@@ -153,11 +155,12 @@ class Templates:
             for (node_id, kind), sites in targets.items():
                 key = GIVEN if kind != EdgeKind.USES_STUB or len(targets) > 1 else ""
                 row = Row(call.symbol.id, node_id, kind, key, "template-argument", call.line, call.guard, len(targets))
-                out.setdefault((row.src, row.dst, row.kind, row.line), (call.symbol.file, row))
+                out.setdefault((row.src, row.dst, row.kind, row.line, row.guard), (call.symbol.file, row))
                 for bound in sites:
                     if bound.site.id != node_id:
-                        row = Row(bound.site.id, node_id, kind, "", "template-argument", bound.line, "", 1)
-                        out.setdefault((row.src, row.dst, row.kind, row.line), (bound.site.file, row))
+                        guard = undecided(call.guard, call.symbol.templates)
+                        row = Row(bound.site.id, node_id, kind, "", "template-argument", bound.line, guard, 1)
+                        out.setdefault((row.src, row.dst, row.kind, row.line, guard), (bound.site.file, row))
         return list(out.values())
 
     def _targets(self, resolver: Resolver, bound: Binding, call: Deferred) -> list[tuple[int, str]]:

@@ -104,3 +104,19 @@ def reached(uses: str) -> tuple[list[str], list[str]]:
 )
 def test_who_reaches(uses: str, own: list[str], made: list[str]) -> None:
     assert reached(uses) == (own, made)
+
+
+def test_tensors_and_scalars_are_told_apart_and_other_conditions_stay() -> None:
+    code = """void put() {}
+template <typename T> void run(const Tensor& x, const T& src) {
+  if (deterministic && std::is_same_v<T, Tensor>) {
+    if constexpr (std::is_same_v<T, Tensor>) { put(); }
+  }
+}
+void f(const Tensor& x, const Tensor& y) { run(x, y); }
+void g(const Tensor& x, const Scalar& y) { run(x, y); }
+"""
+    graph = linked({"F.cpp": f"namespace at::native {{\n{code}}}\n"})
+    names = {row[0]: row[2].rpartition("::")[2] for row in graph.nodes}
+    found = [(names[e[0]], e[7]) for e in graph.edges if names[e[1]] == "put" and names[e[0]] in ("f", "g", "run")]
+    assert found == [("f", "if (deterministic && std::is_same_v<T, Tensor>)")]

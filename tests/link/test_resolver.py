@@ -364,7 +364,8 @@ template <> void solve<c10::complex<float>, float>(c10::complex<float>* a, float
 AXPY = """void axpy(double a) {}
 void axpy(float a) {}
 template <typename T> void axpy(T a) {}
-template <typename T, int step> void axpy(T a) {}"""
+template <typename T, int step> void axpy(T a) {}
+template <> void axpy(double a) {}"""
 LOOPS = """struct Add { void operator()() {} }; struct Mean { void operator()() {} };
 static Add add_op; static Mean mean_op;
 struct Loop {
@@ -383,9 +384,8 @@ struct Loop {
         (SOLVERS, "solve<scalar_t, value_t>(a, b);", [2, 3, 4]),
         (SOLVERS, "solve<float>(ARGUMENTS(float));", [3]),  # the grammar takes it for a declaration
         # template arguments mean a template: no other function of the name, and none whose parameters they do not fit
-        (AXPY, "axpy<scalar_t>(a);", [4, 5]),
-        (AXPY, "axpy<scalar_t, 4>(a);", [5]),
-        (AXPY, "axpy<float>(a);", [4, 5]),
+        (AXPY, "axpy<scalar_t>(a);", [4, 5, 6]),
+        (AXPY, "axpy<scalar_t, 4>(a);", [5, 6]),
         # an object that is called where it is made: by the arguments of that call
         (LOOPS, "Loop()(x, x, add_op);", [6]),
         (LOOPS, "Loop()(x, x, mean_op);", [7]),
@@ -576,6 +576,30 @@ def test_evidence_says_where_and_why() -> None:
 def test_vectors_of_simd_values_reach_nothing() -> None:
     graph = linked({"aten/src/ATen/cpu/vec/V.h": "namespace at::vec { void g() {} struct V { V add(V o) { g(); } }; }"})
     assert edges(graph, "calls") == []
+
+
+def test_a_function_of_a_stubs_name_in_its_own_file() -> None:
+    files = {
+        "S.h": "namespace at::native { DECLARE_DISPATCH(void (*)(int), copy_stub) }",
+        "S.cpp": "namespace at::native {\nDEFINE_DISPATCH(copy_stub);\nvoid f(int n) { copy_stub(kCPU, n); }\n}\n",
+        "P.cpp": "namespace at::native {\nstatic void copy_stub(int* a) {}\nvoid g(int* a) { copy_stub(a); }\n}\n",
+    }
+    graph = linked(files)
+    assert edges(graph, source="f") == ["uses_stub copy_stub"]
+    assert edges(graph, source="g") == ["calls copy_stub"]
+
+
+def test_a_function_of_simd_values_is_not_the_one_of_tensors() -> None:
+    files = {
+        "aten/src/ATen/cpu/vec/V.h": "namespace at::vec { template <typename T> struct Vectorized { "
+        "static Vectorized<T> loadu(const void* p) { } }; template <typename T> Vectorized<T> flip(T v) {} }",
+        "F.cpp": "namespace at::native {\nTensor flip(const Tensor& x) {}\ntemplate <typename V> void each(V v) {}\n"
+        "void f(const Tensor& x) { using namespace vec; auto v = Vectorized<float>::loadu(x); v = flip(v); each(v); }\n"
+        "void g(const Tensor& x) { flip(x); }\n}\n",
+    }
+    graph = linked(files)
+    assert edges(graph, "calls", source="f") == ["calls loadu", "calls each"]
+    assert edges(graph, "calls", source="g") == ["calls flip"]
 
 
 def test_tensors_in_messages_are_printed() -> None:
