@@ -46,17 +46,20 @@ class NodeKind:
 #: edge to it, and who gives what decides has edges of its own. The export leaves the mark out, like all template
 #: arguments.
 SOME = "<…>"
+#: The key of what only a formula's forward-mode derivative calls: the backward pass does not run it.
+FORWARD_MODE = "forward"
 
 
 class EdgeKind:
     """Kinds of edges: source kind -> destination kind, and what ``key`` holds."""
 
-    CALLS = "calls"  #: function -> function; python -> python | binding; formula -> function
-    #: function -> function: through a virtual method, one of N; from a template to what holds for some of its
-    #: instantiations (``SOME``). Who makes the object, or gives the template argument, has a ``calls`` edge to it; a
-    #: walk that follows this edge as well leaves what its start can reach.
+    #: function -> function; python -> python | binding; formula -> function, key = ``FORWARD_MODE`` or ""
+    CALLS = "calls"
+    #: function -> function, python -> python: through a virtual method or a registry, one of N; from a template to
+    #: what holds for some of its instantiations (``SOME``). Who makes the object, or gives the template argument, has
+    #: a ``calls`` edge to it; a walk that follows this edge as well leaves what its start can reach.
     MAY_CALL = "may_call"
-    CALLS_OP = "calls_op"  #: function | python | formula -> op
+    CALLS_OP = "calls_op"  #: function | python | formula -> op; key of a formula's as with ``calls``
     ALIAS_OF = "alias_of"  #: python -> python | binding: a plain re-export
     BINDS = "binds"  #: binding -> op
     DISPATCHES = "dispatches"  #: op -> function; key = dispatch key

@@ -13,6 +13,7 @@ from pytrace.extract import cpp
 from pytrace.link.context import Context
 from pytrace.link.formulas_model import Formula
 from pytrace.link.functions import Symbol
+from pytrace.model import FORWARD_MODE
 
 if TYPE_CHECKING:
     from pytrace.link.resolver import Resolver
@@ -40,7 +41,11 @@ _TYPES = {
 
 
 def link(ctx: Context, resolver: Resolver) -> None:
-    """Add ``calls`` and ``calls_op`` edges from formula nodes, at the lines of the formulas."""
+    """Add ``calls`` and ``calls_op`` edges from formula nodes, at the lines of the formulas.
+
+    Backward formulas come before the forward-mode ones of their entry, and one edge tells of all calls: only what the
+    backward pass does not call has the key ``FORWARD_MODE``.
+    """
     from pytrace.link.calls import add
 
     table = getattr(ctx.operators, "formulas", None)
@@ -55,7 +60,15 @@ def link(ctx: Context, resolver: Resolver) -> None:
         symbols.append(Symbol(node_id, (name, "function", line, line, (), "", False, "", ""), table.path))
         calls += [call._replace(function=number, line=line) for call in made]
     if symbols:
-        add(ctx, table.path, resolver.resolve_calls(table.path, symbols, calls))
+        forward = {(table.nodes[f.node], row.line) for f in table.all() for row in f.forward}
+        edges, lost, libraries = resolver.resolve_calls(table.path, symbols, calls)
+        backward = {(edge.src, edge.dst) for edge in edges if (edge.src, edge.line) not in forward}
+        edges = [
+            edge if (edge.src, edge.dst) in backward else edge._replace(key=FORWARD_MODE)
+            for edge in edges
+            if (edge.src, edge.line) not in forward or (edge.src, edge.dst) not in backward
+        ]
+        add(ctx, table.path, (edges, lost, libraries))
 
 
 def _names(formula: Formula) -> dict[str, str]:

@@ -7,6 +7,13 @@ from pytrace.render.page import Page, Span
 from pytrace.trace.answers import Backward, BackwardAnswer, Formula, FormulaVar, Part
 
 _MOST = 12
+#: What autograd does with an operator that has no formula (``link/formula_match.py``: autograd_kind).
+_WITHOUT = {
+    "composite": ("composite: autograd records what it calls", "dim"),
+    "not_implemented": ("no formula: its backward is not implemented and raises", "warn"),
+    "not_differentiable": ("not differentiable", "dim"),
+    "manual": ("Autograd kernel written by hand", "dim"),
+}
 
 
 def render(page: Page, answer: BackwardAnswer, *, why: bool = False) -> None:
@@ -43,7 +50,14 @@ def section(page: Page, backward: Backward, *, why: bool = False, most: int = _M
         for entry in shown:
             ops = ", ".join(entry.ops[:3])
             page.row(
-                [(ops, "op"), (f"  {entry.node}", "formula")], f"{entry.file}:{entry.line}", indent="    ", rest="    "
+                [
+                    (ops, "op"),
+                    (f"  {entry.node}", "formula"),
+                    ("  in forward mode" if entry.forward_mode else "", "dim"),
+                ],
+                f"{entry.file}:{entry.line}",
+                indent="    ",
+                rest="    ",
             )
         _rest(page, len(backward.used_by) - len(shown), "formulas")
 
@@ -63,6 +77,8 @@ def _formula(page: Page, entry: Formula, why: bool) -> None:
         page.row([("differentiable outputs: ", "dim"), (text, "")], indent="    ", rest="    ")
     for step in entry.calls:
         tree.draw(page, step, why=why, indent="    ")
+    if entry.forward_only:
+        page.paragraph(f"forward mode also calls {', '.join(entry.forward_only)}", "    ", "dim")
 
 
 def _variable(page: Page, var: FormulaVar, file: str, word: str) -> None:
@@ -80,7 +96,8 @@ def _parts(page: Page, parts: list[Part], most: int) -> None:
         if part.node:
             spans.append((f"  {part.node}", "formula"))
         else:
-            spans.append(("  no formula", "warn"))
+            text, role = _WITHOUT.get(part.autograd, ("no formula", "warn"))
+            spans.append((f"  {text}", role))
         if part.through:
             spans.append((f"  in {' → '.join(part.through)}", "dim"))
         page.row(spans, f"{part.file}:{part.line}" if part.file else "", indent="    ", rest="    ")

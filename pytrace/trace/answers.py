@@ -137,6 +137,9 @@ class Formula:
     calls: list[Step] = field(default_factory=list)
     not_differentiable: list[str] = field(default_factory=list)  #: inputs that get no gradient
     output_differentiability: list[str] = field(default_factory=list)  #: per output: True, False or a condition
+    #: operators and functions that only the forward-mode formulas call: the backward pass does not run them
+    forward_only: list[str] = field(default_factory=list)
+    forward_mode: bool = False  #: of an entry that calls an operator: whether only its forward-mode formulas do
 
 
 @dataclass(eq=False, repr=False)
@@ -159,6 +162,7 @@ class Part:
     file: str = ""
     line: int = 0
     through: list[str] = field(default_factory=list)  #: operators between, outermost first
+    autograd: str = ""  #: without a formula: what autograd does with it (``link/formula_match.py``: autograd_kind)
 
 
 @dataclass(eq=False, repr=False)
@@ -252,6 +256,17 @@ class ApiAnswer:
     roots: list[Step]
     ops: list[ApiOp]
     sentence: str = ""
+    cpp: list[ApiBinding] = field(default_factory=list)  #: what is called of C++ and stands for no operator
+    #: functions that are called, of files whose functions are not read (``files.OUTLINE_FOLDERS``), nearest first
+    unread: list[Ref] = field(default_factory=list)
+
+
+@dataclass(eq=False, repr=False)
+class ApiBinding:
+    """A name that C++ gives to Python, below a Python name: no operator stands behind it."""
+
+    ref: Ref
+    distance: int
 
 
 @dataclass(eq=False, repr=False)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pytrace.model import EdgeKind, Node, NodeKind
+from pytrace.model import FORWARD_MODE, Edge, EdgeKind, Node, NodeKind
 from pytrace.store import Store
 from pytrace.trace import lookup
 from pytrace.trace.answers import Backward, BackwardAnswer, Formula, FormulaVar, Part, Ref, Step, Via
@@ -44,6 +44,7 @@ def of_operators(walker: Walker, ops: list[Node], known: dict[int, list[TableRow
     if formulas:
         for (node, _, _), entry in zip(formulas, told):
             entry.calls = calls(walker, node)
+            entry.forward_only = _forward_only(walker.region, node)
         double = _double(walker, [node for node, _, _ in formulas])
         errors = _raising(store, [node.id for node, _, _ in formulas]) if _raises(told) else []
         return Backward("formula", told, [], double, used, manual=manual, errors=errors)
@@ -169,8 +170,8 @@ def _variable(row: dict[str, Any], line: int) -> FormulaVar:
 
 
 def calls(walker: Walker, node: Node) -> list[Step]:
-    """The trees below what a formula calls."""
-    edges = walker.region.store.edges_from(node.id, EdgeKind.CALLS, EdgeKind.CALLS_OP)
+    """The trees below what a formula calls in the backward pass."""
+    edges = _backward_calls(walker.region.store, [node.id])
     ends = walker.region.store.nodes(e.dst for e in edges)
     roots: dict[int, tuple[Node, Via | None, frozenset[str]]] = {}
     for edge in edges:
@@ -178,6 +179,21 @@ def calls(walker: Walker, node: Node) -> list[Step]:
         if end is not None and edge.dst not in roots and not is_plumbing(end):
             roots[edge.dst] = (end, via(edge), frozenset())
     return walker.draw(list(roots.values()))
+
+
+def _backward_calls(store: Store, formulas: list[int]) -> list[Edge]:
+    """What the backward formulas call: without what only the forward-mode ones do."""
+    edges = store.edges_from(formulas, EdgeKind.CALLS, EdgeKind.CALLS_OP)
+    return [e for e in edges if e.key != FORWARD_MODE]
+
+
+def _forward_only(region: Region, node: Node) -> list[str]:
+    """The operators and functions that the forward-mode formulas of an entry call, and the backward ones do not."""
+    edges = region.store.edges_from(node.id, EdgeKind.CALLS, EdgeKind.CALLS_OP)
+    functions = {e.dst for e in edges if e.kind == EdgeKind.CALLS and e.key != FORWARD_MODE}
+    backward = {end for ends in region.reach(functions).values() for end in ends}
+    ends = region.store.nodes({e.dst for e in edges if e.key == FORWARD_MODE} - backward)
+    return list(dict.fromkeys(end.name for end in ends.values() if not is_plumbing(end)))
 
 
 def composite_parts(walker: Walker, ops: list[Node], known: dict[int, list[TableRow]]) -> list[Part]:
@@ -224,7 +240,7 @@ def composite_parts(walker: Walker, ops: list[Node], known: dict[int, list[Table
 def _double(walker: Walker, formulas: list[Node]) -> list[Part]:
     """The operators that the formulas call, directly or in their functions, with the formula each one carries."""
     store = walker.region.store
-    edges = store.edges_from([f.id for f in formulas], EdgeKind.CALLS, EdgeKind.CALLS_OP)
+    edges = _backward_calls(store, [f.id for f in formulas])
     direct = [e.dst for e in edges if e.kind == EdgeKind.CALLS_OP]
     functions = {e.dst for e in edges if e.kind == EdgeKind.CALLS}
     through = {end: function for function, ends in walker.region.reach(functions).items() for end in ends}
@@ -240,7 +256,7 @@ def _double(walker: Walker, formulas: list[Node]) -> list[Part]:
         way = [nodes[through[node_id]].name] if node_id not in direct else []
         entry = entries.get(has.get(node_id, -1))
         if entry is None:
-            parts.append(Part(node.name, "", "", 0, way))
+            parts.append(Part(node.name, "", "", 0, way, str(node.attrs.get("autograd") or "")))
         else:
             parts.append(Part(node.name, entry.name, entry.file, entry.line, way))
     return parts
@@ -256,4 +272,8 @@ def _used_by(store: Store, ops: list[Node]) -> list[Formula]:
     names = store.nodes(e.src for e in back)
     for edge in back:
         users[edge.dst].append(names[edge.src].name)
-    return [Formula(n.name, n.file, n.line, users[n.id]) for n in sorted(callers, key=lambda n: (n.line, n.name))]
+    forward = {e.src for e in edges if e.key == FORWARD_MODE} - {e.src for e in edges if e.key != FORWARD_MODE}
+    return [
+        Formula(n.name, n.file, n.line, users[n.id], forward_mode=n.id in forward)
+        for n in sorted(callers, key=lambda n: (n.line, n.name))
+    ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pytrace.model import Edge, EdgeKind, Node, NodeKind
+from pytrace.model import FORWARD_MODE, Edge, EdgeKind, Node, NodeKind
 from pytrace.store import Store
 from pytrace.trace.answers import UpPath
 from pytrace.trace.devices import device_of, is_layer
@@ -166,7 +166,8 @@ def called_by(store: Store, owner: dict[int, int]) -> dict[int, list[Node]]:
     labels: dict[int, set[int]] = {}
     found: dict[int, dict[int, Node]] = {}
     edges = store.edges_to(list(owner), EdgeKind.CALLS_OP)
-    todo = [(e.src, {owner[e.dst]}) for e in edges]
+    todo = [(e.src, {owner[e.dst]}) for e in edges if e.key != FORWARD_MODE]
+    forward = [(e.src, {owner[e.dst]}) for e in edges if e.key == FORWARD_MODE]
     for _ in range(_CALLER_LEVELS):
         if not todo or len(labels) > _MAX_CALLERS:
             break
@@ -186,7 +187,14 @@ def called_by(store: Store, owner: dict[int, int]) -> dict[int, list[Node]]:
                 fresh.setdefault(node_id, set()).update(new)
         above = store.edges_to(list(fresh), *UP) if fresh else []
         # What autograd, autocast or vmap put before an operator is not the operator's own work.
-        todo = [(e.src, fresh[e.dst]) for e in above if e.kind != EdgeKind.DISPATCHES or not is_layer(e.key)]
+        above = [e for e in above if e.kind != EdgeKind.DISPATCHES or not is_layer(e.key)]
+        todo = [(e.src, fresh[e.dst]) for e in above if e.key != FORWARD_MODE]
+        forward += [(e.src, fresh[e.dst]) for e in above if e.key == FORWARD_MODE]
+    formulas = store.nodes(node_id for node_id, _ in forward)
+    for node_id, marks in forward:
+        node = formulas[node_id]
+        for mark in marks if "generated_from" not in node.attrs else ():
+            found.setdefault(mark, {}).setdefault(node_id, node._replace(name=f"{node.name} (forward mode)"))
     return {op_id: list(callers.values()) for op_id, callers in found.items()}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pytrace.model import FORWARD_MODE
 from tests.link.small import DERIVATIVES, edges, linked
 
 MANUAL = """namespace torch::autograd::generated::details {
@@ -90,3 +91,18 @@ def test_guards_and_places() -> None:
         ("two", DERIVATIVES, 2, "else of if (grad.defined())"),
     ]
     assert "calls one" in edges(graph, source="FooBackward0")
+
+
+def test_what_only_forward_mode_calls() -> None:
+    """``result:`` is the forward-mode formula; what a backward formula calls as well is the backward's."""
+    files = {
+        "torch/csrc/autograd/FunctionsManual.cpp": MANUAL,
+        DERIVATIVES: "- name: foo(Tensor self, Tensor other, int dim) -> Tensor\n"
+        "  self: one(grad) * other\n"
+        "  result: two(self_t, dim) * other.neg()\n",
+    }
+    graph = linked(files, OPS)
+    kinds = {row[0]: row[1] for row in graph.nodes}
+    bare = {row[0]: row[3] for row in graph.nodes}
+    found = {(bare[e[1]], e[3]) for e in graph.edges if kinds[e[0]] == "formula"}
+    assert found == {("one", ""), ("mul", ""), ("two", FORWARD_MODE), ("neg", FORWARD_MODE)}
