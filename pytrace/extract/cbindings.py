@@ -16,6 +16,8 @@ no grammar reads.
 ``accessors``   (function, table) for a function whose body is ``return table;``
 ``renames``     (name, new name, line): the pairs with which a method table is given aliases
 ``definitions`` (owner, Python name, line, C++ function or "", how): pybind11's ``m.def``, ``.def`` of a class
+``classes``     (Python name, C++ class, its further template arguments, Python class given as its base or "") of
+                pybind11's classes: ``py::class_<Dog, Animal>(m, "Dog")``, ``py::class_<Dog>(m, "Dog", animal)``
 ``lambdas``     (owner, Python name, first line, last line) of definitions by a lambda: ``m.def("f", [](…) {…})``
 ``tensors``     C functions and getters that return a Tensor
 ``passes``      (C function, names without ``THPVariable_``): the generated functions that one written by hand calls
@@ -138,6 +140,7 @@ class _File:
         if "py::" in text or "pybind11::" in text:
             pybind = _Pybind(self)
             facts["definitions"], facts["lambdas"] = list(pybind.read()), pybind.lambdas
+            facts["classes"] = pybind.classes
         if "PyModule_" in text or "PyType_Ready" in text or "addPyMethodDefs" in text:
             facts["uses"] = cbinding_uses.read(text, self.line)
         facts = {key: value for key, value in facts.items() if value}
@@ -324,6 +327,8 @@ _WORD_END = re.compile(r"\w+$")
 _BEFORE = re.compile(r"(\w+)\s*$")
 _ASSIGNED = re.compile(r"(\w+)\s*(?:=\s*|\()(?:(?:py|pybind11)::)?$")
 _CLASS = re.compile(r'[^;{}"]*?>\s*(\w+)?\s*[({]\s*(\w+)(?:\.ptr\(\))?\s*,\s*"(\w+)"')
+#: What follows the name of a class when it is the variable of its base.
+_GIVEN_BASE = re.compile(r"\s*,\s*(\w+)\s*[,)]")
 #: ``py::class_<Module, Extra...> module)``: a parameter that is a class, whose name the caller knows.
 _CLASS_PARAMETER = re.compile(r"[^;{}\"()]*>\s*&*\s*(\w+)\s*[,)]")
 _MODULE_NAME = re.compile(r'PyModuleDef_HEAD_INIT\s*,[^"]{0,80}"([\w.]+)"')
@@ -349,6 +354,7 @@ class _Pybind:
         self.owners: dict[str, str] = {}
         self.chain = _ROOT_MODULE
         self.lambdas: list[tuple[str, str, int, int]] = []  #: see the module's docstring
+        self.classes: list[tuple[str, str, list[str], str]] = []  #: the same
 
     def read(self) -> Iterator[tuple[str, str, int, str, str]]:
         """(owner, name, line, C++ function, how) of every definition whose owner is known."""
@@ -428,7 +434,22 @@ class _Pybind:
         for variable in (head[1], assigned[1] if assigned else None):
             if variable:
                 self.owners[variable] = self.chain
+        if found[0].startswith("class_"):
+            cpp, *others = _template_arguments(self.text[found.end() : self.text.rindex(">", 0, head.start(2))])
+            base = _GIVEN_BASE.match(self.text, head.end())
+            self.classes.append((self.chain, cpp, others, self.owners.get(base[1], "") if base else ""))
         yield owner, head[3], self.file.line(head.start(3)), "", "class"
+
+
+def _template_arguments(text: str) -> list[str]:
+    """The template arguments that hold none themselves: of ``A, B, std::shared_ptr<A>`` the first two."""
+    parts, depth, start = [], 0, 0
+    for at, c in enumerate([*text, ","]):
+        if c == "," and depth == 0:
+            parts.append(text[start:at].strip().removeprefix("::"))
+            start = at + 1
+        depth += (c == "<") - (c == ">")
+    return [parts[0], *(part for part in parts[1:] if part and "<" not in part)]
 
 
 def _whole(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:

@@ -17,6 +17,9 @@
 ``calls``                 (line, symbol of the callee, start of the arguments' source): calls at module level
 ``uses``                  qualified name -> (line, symbol, guard number or -1): what the function calls or names;
                           nested functions belong to the outermost one. ``a|b`` is "b when a resolves to nothing"
+``stores``                (function, symbol of the container): a function, or one inside it, that stores what it is
+                          given under a key of a container of the module: ``_TABLE[key] = function``
+``given``                 (function, parameter): what it is given and calls, nothing being known of it
 ``guards``                texts of the conditions
 ``shards``                (line, number): how many files a generator spreads its output over (``num_shards=``)
 ========================  ===========================================================================================
@@ -168,6 +171,8 @@ def _facts(reader: Reader) -> Facts:
         "spreads": reader.spreads,
         "calls": reader.module_calls,
         "uses": uses,
+        "stores": reader.stores,
+        "given": list(reader.given),
         "guards": reader.guards.texts,
     }
 

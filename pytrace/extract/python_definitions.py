@@ -141,6 +141,7 @@ class Definitions(Values):
                 if child.kind_id != self.kinds.comment and (row := _parameter(self.text(child))) is not None
             ]
         env = scope.env
+        scope.parameters = frozenset(row[0] for row in rows)
         for index, (name, declared, starred, default) in enumerate(rows):
             if index == 0 and first:
                 value = first if scope.cls else UNKNOWN
@@ -231,11 +232,8 @@ class Definitions(Values):
         if right is None:
             return
         kind = right.type
-        if kind in ("list", "tuple", "set") and scope.kind == "module":
-            literals = [self.text(c).strip("\"'") for c in right.named_children if c.kind_id == self.kinds.string]
-            if literals and len(literals) * 2 > right.named_child_count:
-                self.strings.append((name, line, literals))
-                return
+        if scope.kind == "module" and self.strings_of(name, right):
+            return
         value = self.value(right)
         passed: list[str] = []
         if kind == "call":
@@ -243,6 +241,16 @@ class Definitions(Values):
             passed = [v for v in values if v and v[0] in "@."]
         if value or passed:
             self.aliases.append((f"{scope.qual}.{name}" if scope.qual else name, line, value, passed))
+
+    def strings_of(self, name: str, node: Node) -> bool:
+        """Keep a list of strings that a name of the module is given; whether it is one."""
+        if node.type not in ("list", "tuple", "set"):
+            return False
+        literals = [self.text(c).strip("\"'") for c in node.named_children if c.kind_id == self.kinds.string]
+        if not literals or len(literals) * 2 <= node.named_child_count:
+            return False
+        self.strings.append((name, node.start_point[0] + 1, literals))
+        return True
 
     def spread(self, node: Node, left: Node, right: Node) -> None:
         """``for name in dir(X): … globals()[name] = …`` gives the module the names of X (torch/__init__.py)."""

@@ -71,6 +71,8 @@ class Reader(Definitions):
         super().__init__(source, outline=outline)
         self.guards = Guards(partial(prose, self.source, self.ascii))
         self.module_calls: list[tuple[int, str, str]] = []
+        self.stores: list[tuple[str, str]] = []  #: see ``extract/python.py``
+        self.given: dict[tuple[str, str], None] = {}  #: the same
         self.plain: set[str] = set()  #: attributes that are assigned something of no interest
         self._setters = set(_SETTERS.findall(self.source)) if b".setter" in source else set()
         self._overridable = b"has_torch_function" in source
@@ -278,6 +280,8 @@ class Reader(Definitions):
             symbol = self.value(left.child(0))
             if symbol:
                 self.emit(symbol + ".__setitem__()", start, left)
+                if symbol[0] == "." and right is not None and self.value(right)[:1] == "%":
+                    self.stores.append((next(s.qual for s in self.scopes if s.kind == "function"), symbol))
             self._skip = max(self._skip, start + 1)  # not a __getitem__
         elif right is not None:
             self._unpack(left, right, start)
@@ -321,6 +325,8 @@ class Reader(Definitions):
         """``a += b``; of a subscript also the store."""
         left, operator = node.children[0], node.children[1]
         method = tables.AUGMENTED.get(operator.type)
+        if self.scope.kind == "module" and left.kind_id == self.identifier and method == "__iadd__":
+            self.strings_of(self.text(left), node.children[-1])  # ``__all__ += ["name"]``
         symbol = self.value(left)
         if symbol and method:
             self.emit(f"{symbol}.{method}()", start, node)
@@ -386,6 +392,8 @@ class Reader(Definitions):
         kind = callee.kind_id
         if kind == self.identifier:
             symbol = self.lookup(text)
+            if not symbol or symbol[0] == "%":
+                self._parameter_called(text)
             if not symbol:
                 if text in tables.BUILTIN_METHODS:
                     self._builtin(node, text, start)
@@ -405,6 +413,14 @@ class Reader(Definitions):
                 self.module_calls.append((node.start_point[0] + 1, symbol, prose(arguments, self.ascii)))
         else:
             self.emit(symbol + "()", start, node)
+
+    def _parameter_called(self, name: str) -> None:
+        """A call of what the function is given; inner functions have parameters of their own."""
+        for scope in reversed(self.scopes):
+            if name in scope.parameters:
+                if scope.kind == "function":
+                    self.given[scope.qual, name] = None
+                return
 
     def _register(self, node: Node, text: str) -> None:
         """``self.register_buffer("name", …)`` makes an attribute."""

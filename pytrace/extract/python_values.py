@@ -20,7 +20,9 @@ DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 #: How deep an expression is followed; written by hand none is.
 _DEPTH = 50
 _SPACE = re.compile(r"\s+")
-_ISINSTANCE = re.compile(r"(\bnot )?\bisinstance\((\w+), *\(?([\w.]+)")
+#: ``isinstance(x, Tensor)``, of a name, an attribute or an element.
+_ISINSTANCE = re.compile(r"(\bnot )?\bisinstance\(\s*(\w+(?:\.\w+)*(?:\[[^\[\]]*\])?), *\(?([\w.]+)")
+_REMARK = re.compile(r"(\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*')|#[^\n]*")
 
 #: Kind of expression -> method that says what it is; identifiers are looked up, all other kinds are unknown.
 _EVALUATORS = {
@@ -32,7 +34,7 @@ _EVALUATORS = {
     "list_splat": "_value_inner",
     "named_expression": "_value_last",
     "binary_operator": "_value_either",
-    "boolean_operator": "_value_either",
+    "boolean_operator": "_value_default",
     "comparison_operator": "_value_comparison",
     "unary_operator": "_value_last",
     "conditional_expression": "_value_conditional",
@@ -119,13 +121,17 @@ def prose(source: str, is_ascii: bool, start: int = 0, end: int | None = None) -
     text = source[start:end]
     if not is_ascii:
         text = text.encode("latin-1").decode("utf-8", "replace")
+    if "#" in text and "\n" in text:
+        text = _REMARK.sub(lambda found: found[1] or "", text)  # a comment inside an expression
     return _SPACE.sub(" ", text)
 
 
 class Scope:
     """A module, class or function while its nodes pass by."""
 
-    __slots__ = ("cls", "declared", "end", "env", "events", "kind", "qual", "returns", "silent", "used_as")
+    __slots__ = (
+        *("cls", "declared", "end", "env", "events", "kind", "parameters", "qual", "returns", "silent", "used_as"),
+    )
 
     def __init__(self, kind: str, qual: str, end: int, cls: str, env: dict[str, str]) -> None:
         self.kind = kind  #: "module", "class", "function"; "inner" for what stands inside a function
@@ -137,6 +143,7 @@ class Scope:
         self.events: dict[tuple[str, int], int] = {}
         self.returns = UNKNOWN  #: symbol of the result; several functions that may be returned are joined by "&"
         self.used_as: dict[str, str] = {}  #: ``%0`` -> what the parameter is used as, for its name
+        self.parameters: frozenset[str] = frozenset()
         self.declared = False  #: whether an annotation says what is returned
 
 
@@ -157,6 +164,7 @@ class Values:
         self.identifier = self.kinds.identifier
         self.attribute = self.kinds.attribute
         self.equals = equals_sign()
+        self.narrowed: set[str] = set()  #: attributes and elements that some condition says to be Tensors
         self.depth = 0  #: of the expression that is being evaluated
         self._evaluators = _evaluators()
 
@@ -198,6 +206,11 @@ class Values:
     def resolve(self, parts: Dotted) -> str:
         """The symbol of a dotted name."""
         root, rest, field, _ = parts
+        if self.narrowed and rest:
+            whole = f"{root}.{rest}"
+            for name in self.narrowed:
+                if (whole == name or whole.startswith(f"{name}.")) and (known := self.scope.env.get(name)):
+                    return self.member(known, whole[len(name) + 1 :]) if whole != name else known
         base = self.scope.env.get(root)
         if base is None:
             base = self.lookup(root)
@@ -234,8 +247,11 @@ class Values:
         Rows are (whether it asks for the contrary, name, its symbol so far).
         """
         for negated, name, kind in _ISINSTANCE.findall(text):
-            before = self.scope.env.get(name, TENSOR)
+            # Of a name that is not assigned here nothing is known; an attribute or element is what it is asked to be.
+            before = self.scope.env.get(name, TENSOR if name.isidentifier() else UNKNOWN)
             if (not before or before[0] == "%") and annotation(kind)[0] == TENSOR:
+                if not name.isidentifier():
+                    self.narrowed.add(name)
                 yield bool(negated), name, before
 
     def loops(self, node: Node) -> list[str]:
@@ -317,6 +333,8 @@ class Values:
         return self.value(arguments[index]) if len(arguments) > index else UNKNOWN
 
     def _value_subscript(self, node: Node) -> str:
+        if self.narrowed and (known := self.scope.env.get(self.text(node))):
+            return known
         key = node.child(2)
         if key is not None and key.kind_id == self.kinds.string:
             known = tables.PARAMETER_GROUP.get(self.text(key).strip("\"'"))
@@ -329,6 +347,17 @@ class Values:
 
     def _value_last(self, node: Node) -> str:
         return self.value(node.child(node.child_count - 1))
+
+    def _value_default(self, node: Node) -> str:
+        """``group or _default_group()``: of a parameter that nothing is known of the default says what it is."""
+        found = self._value_either(node)
+        if (
+            found[:1] == "%"
+            and (default := node.child(2)) is not None
+            and default.kind_id != self.kinds.boolean_operator
+        ):
+            return self.value(default) or found
+        return found
 
     def _value_either(self, node: Node) -> str:
         first = self.value(node.child(0))
@@ -348,7 +377,9 @@ class Values:
         test = self.text(children[1])
         tested = [*self.tested(test)] if "isinstance(" in test else []
         if not tested:
-            return self.value(children[0]) or self.value(children[2])
+            known = [symbol for index in (0, 2) if (symbol := self.value(children[index]))]
+            # ``group if group is not None else _default_group()``: as with ``or``
+            return next((symbol for symbol in known if symbol[0] != "%"), known[0] if known else UNKNOWN)
         sides = []
         for index in (0, 2):
             for negated, name, before in tested:

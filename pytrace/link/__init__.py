@@ -55,9 +55,9 @@ def link(
     cpp_frontend.link(ctx)
     bindings.link(ctx)
     binding_lambdas.link(ctx)
+    init_order.link(ctx)
     python.link(ctx)
     python_registrations.link(ctx)
-    init_order.link(ctx)
     around.link(ctx)
     autograd_nodes.link(ctx)
     return ctx.graph

@@ -7,7 +7,7 @@ A table reaches its owner through initialisers (``PyTypeObject``, ``PyModuleDef`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from pytrace.model import Facts
@@ -54,6 +54,7 @@ class Tables:
                 self._sources.setdefault(target, []).append((path, source))
         self.rows: dict[str, list[Row]] = {}  #: owner -> rows
         self.generated: dict[str, Generated] = {}  #: owner -> the template that the generator fills in
+        self.bases = _bases(self._facts)  #: class of pybind11 -> the classes after it in its order of resolution
         self._taken: set[tuple[str, str]] = set()
         for path, facts in self._facts.items():
             for variable, name, _, mentioned in facts.get("types", ()):
@@ -122,6 +123,38 @@ class Tables:
             if any(at == where for at, _ in seen) and owner in self.rows:
                 for old, new, line in self._facts[where].get("renames", ()):
                     self.rows[owner].append(Row(new, where, line, old, "", "renamed"))
+
+
+def _bases(files: Mapping[str, dict[str, Any]]) -> dict[str, list[str]]:
+    """The bases of pybind11's classes, by Python name, nearest first.
+
+    A template argument behind the class is a base when it is bound itself, else the holder or the trampoline
+    (``py::class_<Type, Base, Holder>``): a class of the same file, else the only one of the tree, has its last name.
+    """
+    rows = [(path, row) for path, facts in files.items() for row in facts.get("classes", ())]
+    bound: dict[str, list[tuple[str, str]]] = {}
+    for path, (name, cpp, _, _) in rows:
+        bound.setdefault(cpp.rpartition("::")[2], []).append((path, name))
+    direct: dict[str, list[str]] = {}
+    for path, (name, _, others, given) in rows:
+        parents = [given] if given else []
+        for other in others:
+            known = bound.get(other.rpartition("::")[2], [])
+            near = [each for where, each in known if where == path]
+            parents += near[:1] or [each for _, each in known if len(known) == 1]
+        direct[name] = [each for each in parents if each != name]
+    found: dict[str, list[str]] = {}
+    for name in direct:
+        above: dict[str, None] = {}
+        todo = list(direct[name])
+        while todo:
+            each = todo.pop(0)
+            if each not in above and each != name:
+                above[each] = None
+                todo += direct.get(each, ())
+        if above:
+            found[name] = list(above)
+    return found
 
 
 def _instance(name: str) -> str:

@@ -7,7 +7,8 @@ hand-written ones come from method tables (``extract/cbindings.py``).
 A ``binding`` node has ``attrs``: ``from`` (``generated`` or ``manual``), ``holds`` (the file that has its code; for a
 generated one below ``torch/csrc/autograd/generated``), ``generator``, ``template``, ``template_line``, ``signatures``,
 ``deprecated`` (lines of ``deprecated.yaml``), ``function`` and ``setter`` (C++ names), ``how`` (kind of table),
-``tensor`` (whether a hand-written one gives back a Tensor). An ``alias_of`` edge between bindings says that both name
+``tensor`` (whether a hand-written one gives back a Tensor), ``bases`` (of a class of pybind11: the classes after it in
+its order of resolution). An ``alias_of`` edge between bindings says that both name
 the same C function.
 """
 
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from pytrace.link.binding_calls import Implementations
@@ -104,7 +105,7 @@ def link(ctx: Context) -> None:
     families = {owner for owner, _ in groups}
     made = []
     for owner, rows in sorted(tables.rows.items()):
-        made += [(owner, row, node) for row in rows if (node := _manual(ctx, owner, row))]
+        made += [(owner, row, node) for row in rows if (node := _manual(ctx, owner, row, tables.bases))]
     for owner, row, node in made:
         # Only these names stand for operators; what a storage or an engine does in C++ is no operator of theirs.
         if owner in families and row.how != "renamed":
@@ -180,12 +181,13 @@ def _deprecated(ctx: Context) -> dict[str, list[tuple[int, str, str, str]]]:
     return found
 
 
-def _manual(ctx: Context, owner: str, row: Row) -> int:
+def _manual(ctx: Context, owner: str, row: Row, bases: Mapping[str, list[str]]) -> int:
     """The node of a row of a table; 0 when the name is taken: the first definition counts."""
     graph = ctx.graph
     name = f"{owner}.{row.name}"
     attrs: dict[str, Any] = {"from": "manual", "how": row.how, "holds": row.file, "tensor": row.tensor}
     attrs |= {"function": row.function, "setter": row.setter}
+    attrs["bases"] = bases.get(name) if row.how == "class" else None
     attrs = {key: value for key, value in attrs.items() if value}
     if row.how == "renamed":
         # The same C function under another name: what is behind the first one is behind this one.

@@ -2,13 +2,15 @@
 
 Nodes are of kind ``python``, named where they are defined; ``attrs["kind"]`` is ``class``, ``staticmethod``,
 ``classmethod``, ``property`` or ``alias``; functions and methods have none. ``attrs["bases"]`` of a class are the
-classes after it in its order of resolution. Edges:
+classes after it in its order of resolution, ``attrs["runs"]`` of a function the parameters that it calls. Edges:
 
 * ``calls`` python -> python | binding. Rules: ``python-call``; ``python-construct`` (a class: its ``__init__``);
   ``python-reference`` (a function named as a value, which somebody may call); ``python-property``;
   ``python-operator`` (``a + b``, ``x[i]``, ``if x:``); ``python-assigned`` (``f = wrapper(g, h)``: f may call g and h);
   ``python-class`` (a class to the methods that using an instance runs; the key is the method's name);
   ``python-override`` (the call of an inherited method: what the instance's class overrides of what that calls);
+* ``may_call`` python -> python: what a decorator stores and a function looks up (``link/python_registries.py``), rule
+  ``python-registry``;
 * ``calls_op`` python -> op through ``torch.ops``, rule ``python-op``;
 * ``alias_of`` python -> python | binding, rules ``python-import``, ``python-assignment``, ``python-member`` (a member
   of a class under the class's public name: ``torch.Tensor.add``).
@@ -42,6 +44,7 @@ from pytrace.link.python_objects import (
     is_shared,
 )
 from pytrace.link.python_overrides import Overrides, Target, context_of
+from pytrace.link.python_registries import entries
 from pytrace.link.python_resolver import Resolver
 from pytrace.model import EdgeKind, NodeKind
 
@@ -82,6 +85,7 @@ def link(ctx: Context) -> None:
     linker.aliases()
     linker.classes()
     linker.uses()
+    linker.registries()
 
 
 class Linker:
@@ -103,8 +107,13 @@ class Linker:
         for module in self.resolver.modules.values():
             last = {d.qual: d for d in module.definitions if d.kind != "w"}
             prefix, path = module.name + ".", module.path
+            given: dict[str, list[str]] = {}
+            for qual, parameter in module.facts.get("given", ()):
+                given.setdefault(qual, []).append(parameter)
             for qual, d in last.items():
                 attrs: Mapping[str, Any] | None = attributes.get(d.kind)
+                if qual in given:
+                    attrs = {**(attrs or {}), "runs": given[qual]}
                 if d.kind == "c" and (bases := [c.name for c in self.resolver.order(module.classes[qual])[1:]]):
                     attrs = {"kind": "class", "bases": bases}
                 shared(NodeKind.PYTHON, prefix + qual, path, d.line, end_line=d.end, owner=path, attrs=attrs)
@@ -162,7 +171,7 @@ class Linker:
         return self.graph.shared(NodeKind.PYTHON, name, module.path, line, owner=module.path, attrs=attrs)
 
     def _alias(self, module: Module, qual: str, line: int, value: Value | None, rule: str) -> None:
-        if not is_callable(value) and not isinstance(value, ClassValue):
+        if not is_callable(value) and not isinstance(value, (ClassValue, Native)):
             return
         own = f"{module.name}.{qual}"
         if isinstance(value, OperatorValue):
@@ -245,6 +254,15 @@ class Linker:
                         if target.context is not None:
                             self._inherited(node, target.context, module, seen, guard)
 
+    def registries(self) -> None:
+        """What a function finds in a container that decorators fill."""
+        find = self.graph.find
+        for entry in entries(self.resolver):
+            src, dst = find(NodeKind.PYTHON, entry.reader), find(NodeKind.PYTHON, entry.function.name)
+            if src is not None and dst is not None and src != dst:
+                target = Target(EdgeKind.MAY_CALL, dst, "python-registry", entry.registrar, entry.candidates)
+                self._edge(src, target, entry.path, entry.line, "")
+
     def _unresolved(self, module: Module, symbol: str, place: Place, line: int) -> None:
         """Keep a call of a name that a module of torch should have and, as far as the index can tell, has not."""
         dotted = symbol[1:-2]
@@ -303,7 +321,10 @@ class Linker:
             callee = symbol[:-2]
             value, used = resolver.read(callee, place)
             yield from self._read(used)
-            rule = "python-operator" if callee[callee.rfind(".") + 1 :] in IMPLICIT else ""
+            owner, _, method = callee.rpartition(".")
+            rule = "python-operator" if method in IMPLICIT else ""
+            if rule and isinstance(resolver.evaluate(owner, place), (ClassValue, Native)):
+                return  # ``type(x) != torch.Tensor`` compares classes: their metaclass does it
             for target in self.called(value):
                 yield target._replace(rule=rule) if rule and target.rule == "python-call" else target
         elif symbol.endswith("="):

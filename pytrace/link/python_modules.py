@@ -82,7 +82,9 @@ class Module:
         self.definitions: list[Definition] = []
         self.entries: dict[str, Entry] = {}
         self.stars = [(self.absolute(target), line) for target, line in facts.get("stars", ())]
-        self.lists: dict[str, list[str]] = {name: rows for name, _, rows in facts.get("strings", ())}
+        self.lists: dict[str, list[str]] = {}
+        for name, _, rows in facts.get("strings", ()):
+            self.lists[name] = self.lists.get(name, []) + rows  # ``__all__ += [...]``
         self._read(facts)
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from pytrace.graph import Graph
@@ -10,20 +11,30 @@ from pytrace.link.operators import OperatorTable
 from pytrace.model import EdgeKind, NodeKind
 from pytrace.schema import Schema
 
+#: Nodes of ``link/init_order.py`` that stand for a type, module or object, not for what can be called.
+_MADE = re.compile(r'"how":"(?:type|module|object)"')
+
 
 class BindingTable:
-    """The bindings that ``link/bindings.py`` put into the graph."""
+    """The bindings that ``link/bindings.py`` put into the graph, and the types that ``link/init_order.py`` did."""
 
     def __init__(self, graph: Graph, operators: OperatorTable) -> None:
         self.ids: dict[str, int] = {}
         self.owners: set[str] = set()
         self._attrs: dict[str, str | None] = {}
+        self._types: dict[str, str] = {}  #: a type of C's API -> the name that it has itself, which its members have
         bindings: dict[int, str] = {}
         names: dict[int, str] = {}
         for node in graph.nodes:
             kind = node[1]
             if kind == NodeKind.BINDING:
                 name = node[2]
+                attrs = node[8]
+                if attrs is not None and _MADE.search(attrs):
+                    own = json.loads(attrs).get("tp_name", name)
+                    if own != name:
+                        self._types[name] = own
+                    continue
                 self.ids[name] = node[0]
                 self._attrs[name] = node[8]
                 bindings[node[0]] = names[node[0]] = name
@@ -42,7 +53,7 @@ class BindingTable:
             if source is None:
                 continue
             kind, target = edge[2], names.get(edge[1])
-            if kind != EdgeKind.CALLS or target is not None:
+            if kind != EdgeKind.IMPLEMENTED_BY and (kind != EdgeKind.CALLS or target is not None):
                 self._leading.add(source)
             if kind == EdgeKind.BINDS and target is not None:
                 self._first.setdefault(source, target)
@@ -52,6 +63,24 @@ class BindingTable:
     def exists(self, name: str) -> bool:
         """Whether there is a binding of this name."""
         return name in self.ids
+
+    def owner(self, name: str) -> bool:
+        """Whether the name stands for a module or class, which has members."""
+        return (
+            name in self.owners or self._types.get(name) in self.owners or '"bases":' in (self._attrs.get(name) or "")
+        )
+
+    def member(self, owner: str, name: str) -> str:
+        """The binding that is a member of a module or class: its own, else that of its nearest base; "" for none."""
+        own = self._types.get(owner, owner)
+        full = f"{own}.{name}"
+        if full in self.ids or full in self.owners or full in self._types:
+            return full
+        text = self._attrs.get(own)
+        for base in json.loads(text)["bases"] if text is not None and '"bases":' in text else ():
+            if f"{base}.{name}" in self.ids:
+                return f"{base}.{name}"
+        return ""
 
     def below(self, owner: str) -> list[str]:
         """The bare names of an owner's bindings."""

@@ -54,7 +54,11 @@ _CANDIDATES = 8  #: a name that so many subclasses define says nothing
 class Natives(Protocol):
     """What the resolver asks about names that C++ gives to Python."""
 
-    owners: set[str]  #: names that have bindings below them
+    def owner(self, name: str) -> bool:
+        """Whether the name stands for a module or class, which has members."""
+
+    def member(self, owner: str, name: str) -> str:
+        """The full name of a member, inherited ones included; "" when there is none."""
 
     def exists(self, name: str) -> bool:
         """Whether there is a binding of this name."""
@@ -142,6 +146,8 @@ class Resolver:
             return self._root(symbol, place), ()
         owner, used = self.read(prefix, place)
         value = self.attribute(owner, name)
+        if value is None and symbol[0] == "@" and not isinstance(owner, ModuleValue):
+            value = self.attribute(self._hidden(place.module.absolute(prefix[1:])), name)
         if self._is_property(value):
             assert value is not None
             return self._property_value(value), (*used, value)
@@ -174,11 +180,21 @@ class Resolver:
         parts = dotted.split(".")
         module = self.modules.get(parts[0])
         value: Value | None = ModuleValue(module) if module else None
-        for part in parts[1:]:
-            value = self.attribute(value, part)
+        for number, part in enumerate(parts[1:], 1):
+            owner, value = value, self.attribute(value, part)
+            if value is None and not isinstance(owner, ModuleValue):
+                value = self.attribute(self._hidden(".".join(parts[:number])), part)
             if value is None:
                 return None
         return value
+
+    def _hidden(self, dotted: str) -> Value | None:
+        """The module of a name that its package gives to a function: ``from torch.autograd.variable import Variable``.
+
+        ``torch.autograd.variable`` is a function (torch/autograd/__init__.py), but an import asks ``sys.modules``.
+        """
+        module = self.modules.get(dotted)
+        return ModuleValue(module) if module is not None else None
 
     def name(self, module: Module, name: str) -> Value | None:
         """What a name means in a module."""
@@ -279,17 +295,18 @@ class Resolver:
         if isinstance(value, ModuleValue):
             return self.name(value.module, name)
         if isinstance(value, (Instance, ClassValue)):
-            if value.cls.name == OPS_CLASS and isinstance(value, Instance) and not name.startswith("_"):
-                return OperatorSpace(name)
-            return self.member(value.cls, name)
+            member = self.member(value.cls, name)
+            if member is None and value.cls.name == OPS_CLASS and isinstance(value, Instance) and name[:2] != "__":
+                return OperatorSpace(name)  # torch/_ops.py: _Ops.__getattr__
+            return member
         if isinstance(value, Native):
-            full = f"{value.name}.{name}"
-            if full in self.natives.owners:
+            full = self.natives.member(value.name, name)
+            if full and self.natives.owner(full):
                 return Native(full)
-            return Binding(full) if self.natives.exists(full) else None
+            return Binding(full) if full else None
         if isinstance(value, NativeInstance):
-            full = f"{value.name}.{name}"
-            return Binding(full) if self.natives.exists(full) else None
+            full = self.natives.member(value.name, name)
+            return Binding(full) if full and self.natives.exists(full) else None
         if isinstance(value, Super):
             order = self.order(value.cls)
             after = order[order.index(value.owner) + 1 :] if value.owner in order else order
@@ -320,8 +337,8 @@ class Resolver:
     def _member_in(self, order: Iterable[Class | Native], cls: Class, name: str) -> Value | None:
         for each in order:
             if isinstance(each, Native):
-                full = f"{each.name}.{name}"
-                if self.natives.exists(full):
+                full = self.natives.member(each.name, name)
+                if full and self.natives.exists(full):
                     return Binding(full)
                 continue
             if name not in each.names:

@@ -354,3 +354,52 @@ def test_queries_are_found_and_missed() -> None:
     assert "(function_definition)" in load("python/events")
     with pytest.raises(FileNotFoundError, match="reinstall"):
         load("python/nothing")
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ('def f(g, v):\n    if isinstance(g["lr"], Tensor):\n        g["lr"].fill_(v)', ["T.fill_()"]),
+        ('def f(g, v):\n    if isinstance(g["lr"], Tensor): pass\n    g["lr"].fill_(v)', []),
+        ("def f(g): return g.x.item() if isinstance(g.x, Tensor) else g.x", ["T.item()"]),
+        ("def f(g): return g.x.shape if isinstance(g.x, torch.Tensor) else None", []),
+        ("def f(g=None):\n    g = g or make()\n    g.run()\ndef make(): pass", [".make()", ".make().run()"]),
+        (
+            "def f(g=None):\n    g = g if g is not None else make()\n    g.run()\ndef make(): pass",
+            [".make()", ".make().run()"],
+        ),
+    ],
+)
+def test_what_a_condition_or_a_default_says(body: str, expected: list[str]) -> None:
+    assert uses(HEAD + body) == expected
+
+
+def test_a_condition_without_its_comments() -> None:
+    found = facts(HEAD + "def f(x):\n    if (  # TODO: remove\n        x == '#1'\n    ):\n        torch.add(x)\n")
+    assert found["guards"] == ["( x == '#1' )"]
+
+
+def test_lists_of_names_that_grow() -> None:
+    assert facts('__all__ = ["a"]\ntry:\n    __all__ += ["b"]\nexcept E:\n    pass\n')["strings"] == [
+        ("__all__", 1, ["a"]),
+        ("__all__", 3, ["b"]),
+    ]
+
+
+def test_stores() -> None:
+    source = "_T = {}\n_N = {}\ndef f(key):\n    def g(h):\n        _T[key] = h\n        _N[key] = 1\n    return g\n"
+    assert facts(source)["stores"] == [("f", "._T")]
+
+
+@pytest.mark.parametrize(
+    ("source", "given"),
+    [
+        ("def f(g, x): return g(x)", [("f", "g")]),
+        ("def f(g: Callable, x):\n    def inner(y): return g(y)\n    return inner", [("f", "g")]),
+        ("def f(x):\n    def inner(h): return h(x)\n    return inner", []),
+        ("def f(int, x): return x", []),
+        ("class A:\n    def m(self, g): return g(1)", [("A.m", "g")]),
+    ],
+)
+def test_given(source: str, given: list[tuple[str, str]]) -> None:
+    assert facts(source)["given"] == given
