@@ -6,6 +6,10 @@ from pytrace.render import tree
 from pytrace.render.page import Page, Span, printable
 from pytrace.trace.answers import ApiAnswer, SearchAnswer, Unknown
 
+#: How many names are told of what calls C++ without an operator, and of what is not read.
+_MOST_BINDINGS = 24
+_MOST_UNREAD = 4
+
 
 def render_search(page: Page, answer: SearchAnswer) -> None:
     """One line for each hit."""
@@ -29,14 +33,31 @@ def render_api(page: Page, answer: ApiAnswer, *, why: bool = False) -> None:
         tree.draw(page, step, why=why)
     if answer.sentence:
         page.paragraph(answer.sentence, "", "")
-        return
-    page.heading(f"Operators ({len(answer.ops)})")
+    else:
+        page.heading(f"Operators ({len(answer.ops)})")
     for making in (False, True):
         ops = [op for op in answer.ops if op.making is making]
         for distance in sorted({op.distance for op in ops}):
             names = [op.op.name for op in ops if op.distance == distance]
-            word = "directly" if distance <= 1 else f"{distance} calls down"
-            page.paragraph(f"{'when made, ' if making else ''}{word}: {', '.join(names)}")
+            page.paragraph(f"{'when made, ' if making else ''}{_calls_down(distance)}: {', '.join(names)}")
+    if answer.ops and answer.cpp:
+        page.heading(f"C++ without an operator ({len(answer.cpp)})")
+        told = answer.cpp[:_MOST_BINDINGS]
+        for distance in sorted({each.distance for each in told}):
+            names = [each.ref.name for each in told if each.distance == distance]
+            page.paragraph(f"{_calls_down(distance)}: {', '.join(names)}")
+        if len(told) < len(answer.cpp):
+            page.add((f"  … and {len(answer.cpp) - len(told)} more (--format json has all)", "dim"))
+    if answer.unread:
+        names = [each.name for each in answer.unread[:_MOST_UNREAD]]
+        more = f" and {len(answer.unread) - len(names)} more" if len(names) < len(answer.unread) else ""
+        page.paragraph(
+            f"Not followed, as only names are read of their files, no calls: {', '.join(names)}{more}", "", "dim"
+        )
+
+
+def _calls_down(distance: int) -> str:
+    return "directly" if distance <= 1 else f"{distance} calls down"
 
 
 def unknown_text(answer: Unknown) -> str:

@@ -107,7 +107,8 @@ def _line(page: Page, step: Step, head: str, rest: str, *, parent_file: str, key
     bars = rest + ("│" if step.steps or step.folded else " ")
     place = step.ref.at
     if _binding(step) and parent_file:
-        spans.append((f" → {', '.join(child.ref.name for child in step.steps)}", "op"))
+        names = dict.fromkeys(child.ref.name for child in step.steps)  # one may be called in several cases
+        spans.append((f" → {', '.join(names)}", "op"))
         page.row(spans, indent=head, rest=rest, guard=compact(_guard(step)))
         return
     if step.ref.kind == "binding" and parent_file:

@@ -7,7 +7,7 @@ from collections import deque
 from pytrace.model import Edge, EdgeKind, Node, NodeKind
 from pytrace.store import Store
 from pytrace.trace import python_side
-from pytrace.trace.answers import ApiAnswer, ApiOp, Folded, Step
+from pytrace.trace.answers import ApiAnswer, ApiBinding, ApiOp, Folded, Step
 from pytrace.trace.noise import is_infrastructure, is_plumbing
 from pytrace.trace.walk import ref, via
 
@@ -15,6 +15,8 @@ _DOWN = (EdgeKind.ALIAS_OF, EdgeKind.BINDS, EdgeKind.CALLS_OP, EdgeKind.CALLS)
 _LEVELS = 12
 #: Lines for what calls C++ without an operator: an aside.
 _CPP_LINES = 20
+#: Why a function's parameters are folded: what they do is the caller's.
+_RUNS = "calls what it is given"
 
 
 def answer(
@@ -34,20 +36,35 @@ def answer(
     ways = python_side.down(store, nodes, through)
     ops = [ApiOp(ref(w.op), w.distance, list(w.through), list(w.guards), any(map(_is_making, w.through))) for w in ways]
     roots = _draw(store, nodes, depth or _LEVELS, limit, through)
+    ends = python_side.ends(store, nodes) if through is python_side.PYTHON_KINDS else python_side.Ends([], [])
     sentence = ""
-    if not ways and through is not python_side.PYTHON_KINDS:
+    if not ways and ends.unread:
+        sentence = "No operator was found behind this name: what calls them may stand in what is not read."
+    elif not ways and through is not python_side.PYTHON_KINDS:
         sentence = "No operator stands behind this name, as far as the index can tell."
+    elif not ways and (folded := {each.why for root in roots for each in _folded(root)}):
+        sentence = "No operator stands behind this name itself: it calls what it is given."
+        if folded != {_RUNS}:
+            sentence = (
+                "Which of the registered functions runs is decided by the arguments: `pytrace api` tells of each."
+            )
     elif not ways and any(map(_ends_in_cpp, roots)):
         sentence = "No operator stands behind this name, as far as the index can tell: it ends in C++."
     elif not ways:
         sentence = "Pure Python: no operator stands behind this name, as far as the index can tell."
     how = "" if any(n.name == query for n in nodes) else f"{query} is {', '.join(n.name for n in nodes[:3])}"
-    return ApiAnswer(query, how, roots, ops, sentence)
+    cpp = [ApiBinding(python_side.binding(node), distance) for distance, node in ends.cpp]
+    return ApiAnswer(query, how, roots, ops, sentence, cpp, [ref(node) for _, node in ends.unread])
 
 
 def _ends_in_cpp(step: Step) -> bool:
-    """Whether a binding is drawn below."""
-    return any(below.ref.kind == NodeKind.BINDING or _ends_in_cpp(below) for below in step.steps)
+    """Whether it is a binding, or one is drawn below."""
+    return step.ref.kind == NodeKind.BINDING or any(map(_ends_in_cpp, step.steps))
+
+
+def _folded(step: Step) -> list[Folded]:
+    """What is folded in a tree."""
+    return [*step.folded, *(each for below in step.steps for each in _folded(below))]
 
 
 def _is_making(name: str) -> bool:
@@ -61,9 +78,12 @@ def _is_making(name: str) -> bool:
 def _draw(store: Store, starts: list[Node], levels: int, limit: int, through: frozenset[str]) -> list[Step]:
     """Trees of calls that lead to an operator (when none is there: to C++), breadth first, each name opened once."""
     nodes, out = _load(store, starts, levels, through)
-    useful = _leading(nodes, out, NodeKind.OP)
+    registries = _registries(store, nodes)
+    ends = {i for i, n in nodes.items() if n.kind == NodeKind.OP} | registries.keys()
+    useful = _leading(nodes, out, ends)
     if not useful:
-        useful, limit = _leading(nodes, out, NodeKind.BINDING), min(limit or _CPP_LINES, _CPP_LINES)
+        ends = {i for i, n in nodes.items() if n.kind == NodeKind.BINDING}
+        useful, limit = _leading(nodes, out, ends), min(limit or _CPP_LINES, _CPP_LINES)
     useful |= _defined(starts, out)
     roots = [Step(ref(n)) for n in starts]
     queue = deque(zip(roots, starts))
@@ -74,14 +94,17 @@ def _draw(store: Store, starts: list[Node], levels: int, limit: int, through: fr
         if node.id in opened:
             step.state = "seen"
             continue
-        ends = [e for e in out.get(node.id, ()) if e.dst in useful]
+        below_it = [e for e in out.get(node.id, ()) if e.dst in useful]
         if limit and lines >= limit:
-            step.state = "cut" if ends else ""
+            step.state = "cut" if below_it else ""
             continue
         opened.add(node.id)
+        step.folded += registries.get(node.id, ())
+        if runs := node.attrs.get("runs"):
+            step.folded.append(Folded(_RUNS, [str(name) for name in runs]))
         plumbing: dict[str, None] = {}
         known: dict[tuple[int, str], Step] = {}
-        for edge in sorted(ends, key=lambda e: _is_making(nodes[e.dst].name)):
+        for edge in sorted(below_it, key=lambda e: _is_making(nodes[e.dst].name)):
             end = nodes[edge.dst]
             if end.kind == NodeKind.OP and is_plumbing(end) and node.kind != NodeKind.BINDING:
                 plumbing[end.name] = None
@@ -93,11 +116,11 @@ def _draw(store: Store, starts: list[Node], levels: int, limit: int, through: fr
                     told.lines.append(edge.line)
                 continue
             told_end = python_side.binding(end) if end.kind == NodeKind.BINDING else ref(end)
-            below = known[edge.dst, edge.guard] = Step(told_end, via(edge))
-            step.steps.append(below)
+            step_below = known[edge.dst, edge.guard] = Step(told_end, via(edge))
+            step.steps.append(step_below)
             lines += 1
             if end.kind != NodeKind.OP:
-                queue.append((below, end))
+                queue.append((step_below, end))
         if plumbing:
             step.folded.append(Folded("plumbing", list(plumbing)))
             lines += 1
@@ -138,13 +161,31 @@ def _load(
     return nodes, out
 
 
-def _leading(nodes: dict[int, Node], out: dict[int, list[Edge]], kind: str) -> set[int]:
-    """Nodes from which one of this kind is reached, and those themselves."""
+def _registries(store: Store, nodes: dict[int, Node]) -> dict[int, list[Folded]]:
+    """Of functions that look others up where decorators have put them: which, one of them is run."""
+    python = [i for i, n in nodes.items() if n.kind == NodeKind.PYTHON]
+    edges = [e for e in store.edges_from(python, EdgeKind.MAY_CALL) if e.rule == "python-registry"]
+    ends = store.nodes(e.dst for e in edges)
+    found: dict[int, dict[str, list[str]]] = {}
+    for edge in edges:
+        found.setdefault(edge.src, {}).setdefault(edge.key, []).append(ends[edge.dst].name)
+    return {src: [_registered(by, names) for by, names in rows.items()] for src, rows in found.items()}
+
+
+def _registered(by: str, names: list[str]) -> Folded:
+    """The functions that one decorator has stored; those of its own module by their short names."""
+    module = by.rpartition(".")[0]
+    name = by.removeprefix(f"{module}.")
+    return Folded(f"one of {len(names)} registered with @{name}", [n.removeprefix(f"{module}.") for n in names])
+
+
+def _leading(nodes: dict[int, Node], out: dict[int, list[Edge]], ends: set[int]) -> set[int]:
+    """Nodes from which one of ``ends`` is reached, and those themselves."""
     into: dict[int, list[int]] = {}
     for src, edges in out.items():
         for edge in edges:
             into.setdefault(edge.dst, []).append(src)
-    todo = [i for i, n in nodes.items() if n.kind == kind]
+    todo = list(ends)
     found = set(todo)
     while todo:
         for src in into.get(todo.pop(), ()):

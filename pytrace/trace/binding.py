@@ -109,6 +109,9 @@ def _python(store: Store, text: str) -> list[Node]:
             bound = [n for n in ends.values() if n.kind == NodeKind.BINDING]
             if bound:
                 return bound
+    inherited = [n for n in resolve.python_nodes(store, text) if n.kind == NodeKind.BINDING] if "." in text else []
+    if inherited:
+        return inherited
     last = text.rpartition(".")[2]
     return [n for n in store.bare(last, NodeKind.BINDING) if n.name == text or n.name.endswith(f".{text}")]
 

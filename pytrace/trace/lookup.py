@@ -174,6 +174,17 @@ def members(store: Store, owner: str) -> tuple[int, int]:
     return int(row[0]), int(row[1])
 
 
+def of_kind(store: Store, kind: str, paths: Iterable[str]) -> set[str]:
+    """Those of the files that are of a kind (``files.kind_of``)."""
+    wanted = sorted(set(paths))
+    found: set[str] = set()
+    for start in range(0, len(wanted), 500):
+        some = wanted[start : start + 500]
+        sql = f"SELECT path FROM file WHERE kind = ? AND path IN ({','.join('?' * len(some))})"
+        found.update(row[0] for row in store.db.execute(sql, (kind, *some)))
+    return found
+
+
 def unresolved_of(store: Store, kind: str) -> list[tuple[str, int, str, str]]:
     """(path, line, name, reason) of the names of one kind that were not resolved."""
     sql = (

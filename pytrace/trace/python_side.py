@@ -57,6 +57,26 @@ def ends_in_cpp(store: Store, roots: Iterable[Node]) -> list[Node]:
     return [nodes[i] for _, i in sorted(found)]
 
 
+class Ends(NamedTuple):
+    """Where walks from a Python name end that do not end at an operator; rows are (distance, node), nearest first."""
+
+    cpp: list[tuple[int, Node]]  #: bindings that no operator stands behind
+    unread: list[tuple[int, Node]]  #: functions and classes of files of which only the outline is read
+
+
+def ends(store: Store, roots: Iterable[Node]) -> Ends:
+    """The ends below ``roots`` that are no operators."""
+    nodes, came = _walk_down(store, roots, PYTHON_KINDS)
+    leading = {edge.src for _, edge in came.values() if edge is not None}
+    found = sorted(((distance, i) for i, (distance, _) in came.items()), key=lambda row: (row[0], nodes[row[1]].name))
+    rows = [(distance, nodes[i]) for distance, i in found]
+    outlines = lookup.of_kind(store, "python_outline", (n.file for _, n in rows if n.kind == NodeKind.PYTHON))
+    return Ends(
+        [row for row in rows if row[1].kind == NodeKind.BINDING and row[1].id not in leading],
+        [row for row in rows if row[1].file in outlines and row[1].attrs.get("kind") != "alias"],
+    )
+
+
 def _walk_down(
     store: Store, roots: Iterable[Node], through: frozenset[str]
 ) -> tuple[dict[int, Node], dict[int, tuple[int, Edge | None]]]:
@@ -147,11 +167,10 @@ def up(store: Store, ops: Iterable[int], limit: int = 8, calls: int = _UP_CALLS)
     above = _Above(nodes, came, lines)
     above.hidden = _other_names(nodes, known_as) | above.own_methods()
     bindings = [above.name(i) for i in came if nodes[i].kind == NodeKind.BINDING]
-    python = sorted(
-        (rank(nodes[i].name), distance, nodes[i].name, i)
-        for i, (distance, _) in came.items()
-        if nodes[i].kind == NodeKind.PYTHON and is_public(nodes[i].name) and i not in above.hidden
-    )
+    known = [i for i in came if nodes[i].kind == NodeKind.PYTHON and i not in above.hidden]
+    # Private names are told when they are the only ones (torch/distributed/_functional_collectives.py).
+    told = [i for i in known if is_public(nodes[i].name)] or (known if not bindings else [])
+    python = sorted((rank(nodes[i].name), came[i][0], nodes[i].name, i) for i in told)
     kept = python[:limit] if limit else python
     names = [above.name(i) for *_, i in kept]
     return Names(sorted(bindings, key=lambda b: b.ref.name), names, len(python) - len(kept), places)

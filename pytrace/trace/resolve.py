@@ -180,11 +180,12 @@ def python_nodes(store: Store, text: str) -> list[Node]:
 def _members(store: Store, name: str) -> list[Node]:
     """``torch.nn.LSTM.to``: a member of a class that is known by another name, or of a class that it inherits from."""
     owner, _, member = name.rpartition(".")
-    classes = store.named(owner, NodeKind.PYTHON) if owner else []
+    classes = store.named(owner, NodeKind.PYTHON, NodeKind.BINDING) if owner else []
     for _ in range(_MOST_ALIASES):
-        known = [node for node in classes if node.attrs.get("kind") == "class"]
+        known = [node for node in classes if node.attrs.get("kind") == "class" or node.kind == NodeKind.BINDING]
         for cls in known:
-            for base in (cls.name, *cls.attrs.get("bases", ())):
+            # A type of C has the members of the name that it gives itself (torch._C._ImperativeEngine: _EngineBase).
+            for base in (cls.name, *cls.attrs.get("bases", ()), *filter(None, [cls.attrs.get("tp_name")])):
                 found = store.named(f"{base}.{member}", NodeKind.PYTHON, NodeKind.BINDING)
                 if found:
                     return found
