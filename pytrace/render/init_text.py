@@ -87,8 +87,11 @@ def told_guard(guard: str) -> str:
 
     >>> told_guard("#ifdef USE_CUDA && unless (PyType_Ready(&T) < 0) && if (lazy)")
     '#ifdef USE_CUDA && if (lazy)'
+    >>> told_guard("#if defined(A) && defined(B) && #ifndef _WIN32")
+    '#if defined(A) && defined(B), #ifndef _WIN32'
     """
-    return compact(" && ".join(p for p in conditions(guard) if p != "otherwise" and not p.startswith("unless")))
+    text = compact(" && ".join(p for p in conditions(guard) if p != "otherwise" and not p.startswith("unless")))
+    return text.replace(" && #", ", #")
 
 
 def _unnamed(page: Page, told: Initialiser, indent: str) -> None:

@@ -148,12 +148,14 @@ class _Drawer:
             ends[e.dst].attrs.get("tp_name") or ends[e.dst].name for e in edges if e.key in ("type", "class", "module")
         }
         groups: dict[tuple[str, str, str, str], Provided] = {}
+        told: set[tuple[int, str]] = set()  #: ``PyType_Ready(&T)``, then ``PyModule_AddObject(module, "T", made)``
         for edge in sorted(edges, key=lambda e: e.line):
             node = ends[edge.dst]
             owner, _, bare = node.name.rpartition(".")
             self.given.add(node.id)
-            if owner in types:
-                continue  # told by its type
+            if owner in types or (node.id, edge.guard) in told:
+                continue  # told by its type, or already
+            told.add((node.id, edge.guard))
             table = str(edge.attrs.get("table", ""))
             alone = str(edge.line) if table or edge.key in ("type", "module", "object") else ""
             key = (owner, edge.key, table, edge.guard + alone)

@@ -40,6 +40,30 @@ def test_statements(source: str, rows: list[tuple[str, str, str, str]]) -> None:
     assert read(source) == rows
 
 
+NAMED = """
+template <typename T>
+static void addClass(PyObject* module, PyTypeObject& type, const char* name, PyGetSetDef* more = nullptr) {
+  PyModule_AddObject(module, name, (PyObject*)&type);
+}
+void init() {
+  THPObjectPtr m(PyModule_New("torch._C._functions"));
+  addClass<Error, NoCtor>(m, ErrorClass, "Error");
+  addClass<Copy>(
+      m, CopyClass, "Copy", properties);
+  addClass<Computed>(m, ComputedClass, computed());
+}
+"""
+
+
+def test_a_function_that_is_given_the_name() -> None:
+    assert read(NAMED) == [
+        ("import", "torch._C._functions", "m", ""),
+        ("object", "Error", "m", "ErrorClass"),
+        ("object", "Copy", "m", "CopyClass"),
+        ("unnamed", "computed()", "m", "ComputedClass"),
+    ]
+
+
 def test_lines_and_guards() -> None:
     text = "void init(PyObject* m) {\n#ifdef USE_CUDA\n  PyType_Ready(&T);\n#endif\n}\n"
     rows = cbinding_uses.read(text, lambda offset: text.count("\n", 0, offset) + 1)
