@@ -339,8 +339,15 @@ def _layout(name: str, *keys: str) -> Callable[[Facts], Section]:
             if name == "sparse" and "Csr" in item.via.key:
                 continue
             known = items.setdefault((item.ref.name, item.ref.at), item)
-            if known is not item and item.via.key not in known.via.key.split(", "):
+            if known is item:
+                continue
+            if item.via.key not in known.via.key.split(", "):
                 known.via.key += f", {item.via.key}"
+            # Each overload has a line of its own in the YAML; none told means all of them.
+            known.ops = [*known.ops, *(op for op in item.ops if op not in known.ops)] if known.ops and item.ops else []
+        for item in items.values():
+            if {op.name for op in facts.own} <= set(item.ops):
+                item.ops = []
         return Section(name, list(items.values()))
 
     return make

@@ -101,6 +101,127 @@ CASES: tuple[tuple[str, list[str], list[str]], ...] = (
     ("backward AccumulateGrad", ["functions/accumulate_grad.cpp:24", "torch::autograd::impl::grad_accumulator"], []),
     ("backward CopySlices", ["torch/csrc/autograd/functions/tensor.cpp:218", "rebase_history"], []),
     ("backward torch.linalg.eigh", ["CompositeImplicitAutograd", "LinalgEighBackward0"], []),
+    # -- what only the forward-mode formula calls is no part of the backward pass
+    (
+        "backward trace",
+        [
+            "derivatives.yaml:1760",
+            "derivatives.yaml:1761",
+            "forward mode also calls aten::trace",
+            "aten::trace_backward  composite: autograd records what it calls",
+            "aten::trace  TraceBackward0  in forward mode",
+        ],
+        ["trace_cuda"],
+    ),
+    (
+        "backward MaxPool2DWithIndicesBackward0",
+        ["forward mode also calls aten::gather", "MaxPool2DWithIndicesBackwardBackward0", "derivatives.yaml:2530"],
+        ["gather_stub"],
+    ),
+    ("backward poisson", ["derivatives.yaml:1371", "forward mode also calls at::Tensor::conj"], ["conj_physical"]),
+    ("backward grid_sampler_2d", ["derivatives.yaml:769", "its backward is not implemented and raises"], []),
+    ("backward SqueezeBackward1", ["AutogradNestedTensor", "derivatives.yaml:1626", "unsqueeze_to"], []),
+    ("backward cdist", ["EuclideanDistBackward0", "CdistBackward0"], []),
+    ("backward bincount", ["derivative for aten::bincount is not implemented"], []),
+    ("kernel trace_cuda --up", ["TraceBackward0 (forward mode)"], []),
+    # -- round about: an entry is told for all overloads that have it
+    ("op triu --all", ["TORCH_IMPL_FUNC(triu_mps_out)", "BatchRulesViews.cpp:559"], ["(triu_mps_out)  for triu_"]),
+    ("op cumprod --all", ["(cumprod_out_mps)  for cumprod, cumprod_, cumprod.out", "UnaryOps.mm:483"], []),
+    (
+        "op histc --all",
+        ["_histc_cuda", "SummaryOps.cu:396", "no batching rule", "torch/_meta_registrations.py:6286"],
+        [],
+    ),
+    (
+        "op as_strided --all",
+        ["LegacyBatchingRegistrations.cpp:753", "copy of the view", "torch/_inductor/lowering.py:1131"],
+        [],
+    ),
+    # -- where autograd enters the engine: a type under another name, a module behind a function of its name
+    (
+        "api torch.autograd.grad",
+        ["torch/autograd/__init__.py:358", "C++ without an operator", "torch._C._EngineBase.run_backward"],
+        [],
+    ),
+    (
+        "binding torch._C._ImperativeEngine.run_backward",
+        ["THPEngine_run_backward", "python_engine.cpp:451", "torch/autograd/graph.py:823"],
+        [],
+    ),
+    ("binding torch._C._functions.AccumulateGrad", ["torch/csrc/autograd/functions/init.cpp:124"], []),
+    (
+        "init",
+        ["module torch._C._functions  9 members", "defined(USE_C10D), #ifndef _WIN32"],
+        ["defined(USE_C10D) && #ifndef"],
+    ),
+    # -- a default that says what a parameter is; operators of private namespaces; bases of pybind11's classes
+    (
+        "api torch.distributed.all_to_all_single",
+        ["torch/distributed/distributed_c10d.py:4272", ":4388", "c10d::alltoall_base_", "aten::view_as_real"],
+        [],
+    ),
+    (
+        "api torch.distributed._functional_collectives.all_gather_tensor",
+        [":205", "_c10d_functional::all_gather_into_tensor", "_c10d_functional::wait_tensor", "aten::cat"],
+        [],
+    ),
+    ("op _c10d_functional::all_gather_into_tensor", ["_functional_collectives.all_gather_tensor"], ["No Python name"]),
+    ("api torch.distributed.TCPStore.get", ["torch._C._distributed_c10d.Store.get", "init.cpp:1245"], ["Pure Python"]),
+    ("binding torch.distributed.ProcessGroupNCCL.allreduce", ["Backend.allreduce", "init.cpp:2476"], []),
+    ("binding torch._C.ScriptModule._get_method", ["torch._C.ScriptObject._get_method", "script_init.cpp:752"], []),
+    # -- a registry: which function runs is decided by the arguments
+    (
+        "api torch.distributions.kl_divergence",
+        ["torch/distributions/kl.py:164", ":186", "torch/distributions/kl.py:113", "registered with @register_kl"],
+        ["Pure Python"],
+    ),
+    ("api torch.distributions.kl._kl_gamma_gamma", ["aten::lgamma", "aten::digamma"], []),
+    # -- what a function is given and calls: its operators are the caller's
+    ("api torch.utils.checkpoint.checkpoint", [":491", "calls what it is given: function"], ["aten::ne"]),
+    ("api torch.vmap", ["torch/_functorch/vmap.py:472", "calls what it is given: func"], []),
+    ("api torch.nn.Module.apply", ["torch/nn/modules/module.py:995", "it calls what it is given"], ["Pure Python"]),
+    # -- what is not read is not called C++, and comparing classes is no operator
+    (
+        "api torch.compile",
+        ["torch/__init__.py:2422", "Not followed", "torch._dynamo.eval_frame.optimize"],
+        ["ends in C++", "Pure Python"],
+    ),
+    ("api torch.export.export", ["torch/export/__init__.py:263", "Not followed"], ["Pure Python"]),
+    ("api torch.utils._python_dispatch.is_traceable_wrapper_subclass", ["Pure Python"], ["aten::ne"]),
+    (
+        "api torch.Tensor.contiguous",
+        ["TensorBase.contiguous → aten::contiguous"],
+        ["aten::contiguous, aten::contiguous"],
+    ),
+    ("api torch.Tensor.__reduce_ex__ --limit 0", ["torch/_tensor.py:242", ":257"], ["TODO"]),
+    # -- isinstance of an element; optimizers, schedulers, modules, distributions, windows
+    (
+        "api torch.optim.lr_scheduler.OneCycleLR.step",
+        ["torch/optim/lr_scheduler.py:211", ":252", "aten::fill_.Scalar"],
+        ["Pure Python"],
+    ),
+    (
+        "api torch.cuda.amp.GradScaler.step",
+        ["torch/amp/grad_scaler.py:355", ":451", "aten::_amp_foreach_non_finite_check_and_unscale_"],
+        [],
+    ),
+    (
+        "api torch.distributions.MultivariateNormal.log_prob",
+        ["torch/distributions/multivariate_normal.py:247", ":65", "aten::linalg_solve_triangular"],
+        [],
+    ),
+    ("api torch.distributions.Categorical.sample", [":134", "aten::multinomial"], []),
+    ("api torch.distributions.Gamma.rsample", ["torch/distributions/gamma.py:72", "aten::_standard_gamma"], []),
+    ("api torch.signal.windows.hann", ["torch/signal/windows/windows.py:653", ":688", "aten::arange"], []),
+    ("api torch.nn.utils.rnn.pad_packed_sequence", ["torch/nn/utils/rnn.py:345", ":407", "_pad_packed_sequence"], []),
+    ("api torch.nn.quantized.Embedding", [":162", "quantized::embedding_4bit", "quantized::embedding_byte"], []),
+    ("api torch.nn.MaxUnpool2d", ["torch/nn/functional.py:1010", ":1040", "aten::max_unpool2d"], []),
+    ("api torch.masked.softmax", ["torch/masked/_ops.py:1716", ":999"], []),
+    ("api torch.cuda.CUDAGraph.replay", ["torch/cuda/graphs.py:86", "torch._C._CUDAGraph.replay"], ["aten::"]),
+    ("api torch::nn::LSTMCell", ["torch/csrc/api/src/nn/modules/rnn.cpp:940", ":969", "aten::lstm_cell"], []),
+    ("api torch::nn::functional::grid_sample", ["vision.h:107", "aten::grid_sampler"], []),
+    ("binding torch._C._CUDAGraph.capture_begin", ["CUDAGraph.cpp:80", "torch/cuda/graphs.py:73"], []),
+    ("binding torch.Size.numel", ["THPSize_numel", "torch/csrc/Size.cpp:189"], []),
 )
 
 

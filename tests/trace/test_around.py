@@ -121,6 +121,17 @@ def test_everything(graph: Store, section: str, entries: list[tuple[str, str]], 
     assert (told(found), found.sentence) == (entries, sentence)
 
 
+def test_overloads_of_one_kernel_are_one_entry(tmp_path: Path) -> None:
+    """Each overload has a line of its own in the YAML: the entry is for all of them."""
+    rows = "edge aten::soft dispatches=MPS at::native::soft_cpu @nf.yaml:3 !yaml-dispatch\n"
+    both = rows + rows.replace("aten::soft ", "aten::soft.out ").replace(":3", ":6")
+    for edges, ops in ((rows, ["aten::soft"]), (both, [])):
+        folder = tmp_path / str(len(edges))
+        folder.mkdir()
+        (item,) = ask(store(folder, GRAPH + edges), "soft", every=True)["MPS"].items
+        assert item.ops == ops
+
+
 def test_keys_of_one_kernel_are_one_entry(graph: Store) -> None:
     (item,) = ask(graph, "soft", every=True)["sparse"].items
     assert item.via.key == "SparseCPU, SparseCUDA"
