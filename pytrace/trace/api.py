@@ -15,6 +15,8 @@ _DOWN = (EdgeKind.ALIAS_OF, EdgeKind.BINDS, EdgeKind.CALLS_OP, EdgeKind.CALLS)
 _LEVELS = 12
 #: Lines for what calls C++ without an operator: an aside.
 _CPP_LINES = 20
+#: The rules of edges between names of one thing.
+_SAME = ("python-import", "python-assignment", "python-member")
 #: Why a function's parameters are folded: what they do is the caller's.
 _RUNS = "calls what it is given"
 
@@ -42,12 +44,10 @@ def answer(
         sentence = "No operator was found behind this name: what calls them may stand in what is not read."
     elif not ways and through is not python_side.PYTHON_KINDS:
         sentence = "No operator stands behind this name, as far as the index can tell."
-    elif not ways and (folded := {each.why for root in roots for each in _folded(root)}):
+    elif not ways and any(each.why not in (_RUNS, "plumbing") for root in roots for each in _folded(root)):
+        sentence = "Which of the registered functions runs is decided by the arguments: `pytrace api` tells of each."
+    elif not ways and any(map(_runs, roots)):
         sentence = "No operator stands behind this name itself: it calls what it is given."
-        if folded != {_RUNS}:
-            sentence = (
-                "Which of the registered functions runs is decided by the arguments: `pytrace api` tells of each."
-            )
     elif not ways and any(map(_ends_in_cpp, roots)):
         sentence = "No operator stands behind this name, as far as the index can tell: it ends in C++."
     elif not ways:
@@ -65,6 +65,12 @@ def _ends_in_cpp(step: Step) -> bool:
 def _folded(step: Step) -> list[Folded]:
     """What is folded in a tree."""
     return [*step.folded, *(each for below in step.steps for each in _folded(below))]
+
+
+def _runs(step: Step) -> bool:
+    """Whether the function that the name stands for calls what it is given."""
+    same = [below for below in step.steps if below.via is not None and below.via.rule in _SAME]
+    return any(each.why == _RUNS for each in step.folded) or any(map(_runs, same))
 
 
 def _is_making(name: str) -> bool:
