@@ -112,6 +112,12 @@ def _behind_python(store: Store, text: str, named: list[Node]) -> Found:
     ways = python_side.down(store, named)
     ops = {way.op.id: way.op for way in ways}
     if not ops:
+        unread = [node for _, node in python_side.ends(store, named).unread]
+        if unread:
+            how = (
+                f"No operator was found behind {named[0].name} ({named[0].at}): what {_names(unread)} call is not read."
+            )
+            return Found([], how)
         cpp = python_side.ends_in_cpp(store, named)
         if cpp:
             how = f"No operator stands behind {named[0].name} ({named[0].at}): it calls C++ ({_names(cpp)})."

@@ -186,6 +186,7 @@ CASES: tuple[tuple[str, list[str], list[str]], ...] = (
         ["torch/__init__.py:2422", "Not followed", "torch._dynamo.eval_frame.optimize"],
         ["ends in C++", "Pure Python"],
     ),
+    ("op torch.compile", ["No operator was found behind torch.compile", "torch._dynamo.eval_frame.optimize"], []),
     ("api torch.export.export", ["torch/export/__init__.py:263", "Not followed"], ["Pure Python"]),
     ("api torch.utils._python_dispatch.is_traceable_wrapper_subclass", ["Pure Python"], ["aten::ne"]),
     (
