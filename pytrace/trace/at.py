@@ -17,7 +17,8 @@ def parse(text: str) -> tuple[str, int]:
     """``path:line`` (or ``path:line:column``) taken apart; raises ``BadQuestion`` with an example."""
     match = re.fullmatch(r"\s*(.+?):(\d+)(?::\d+)?:?\s*", text)
     if not match or int(match.group(2)) < 1:
-        raise BadQuestion(f"`{text[:200]}` is not FILE:LINE, for example aten/src/ATen/native/RNN.cpp:1429.")
+        shown = "".join(c if c.isprintable() else "\ufffd" for c in text[:200])
+        raise BadQuestion(f"`{shown}` is not FILE:LINE, for example aten/src/ATen/native/RNN.cpp:1429.")
     return match.group(1), int(match.group(2))
 
 
