@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pytrace.files import kind_of
+from pytrace.files import is_read, kind_of
 from pytrace.model import EdgeKind, NodeKind
 from pytrace.report import queries
 from pytrace.report.patches import FileChange, Line, ranges
@@ -87,7 +87,7 @@ def evidence(store: Store) -> Evidence:
 
 def find(store: Store, change: FileChange, source: Sequence[str], known: Evidence) -> Changed:
     """What ``change`` is of. ``source`` are the lines of the file as it was indexed, ``known`` its ``evidence``."""
-    kind = kind_of(change.path) or ""
+    kind = (kind_of(change.path) or "") if is_read(change.path) else ""
     found = Changed(change, kind)
     if not kind:
         return found

@@ -225,8 +225,10 @@ def _files(found: Iterable[Changed]) -> list[dict[str, str]]:
             is_test = one.change.path.startswith("test/") and one.change.path.endswith(".py")
             row["note"] = "a test: run it" if is_test else "bears on no operator (not indexed)"
         elif not one.seeds and not one.outside and not one.change.removed:
-            same = change.status == "renamed" and not change.added
-            row["note"] = "moved as it is" if same else "comments, blanks and includes only"
+            if not change.whole and not change.added and not change.gaps:
+                row["note"] = "moved as it is" if change.status == "renamed" else "no line of it changed"
+            else:
+                row["note"] = "comments, blanks and includes only"
         rows.append(row)
     return rows
 
@@ -370,6 +372,11 @@ def _bounds(
         )
     for one in found:
         path = one.change.path
+        if kind_of(path) and one.change.status in ("modified", "renamed") and not os.path.exists(_full(store, path)):
+            result.unbounded.append(
+                f"{path} is not in this tree (is the patch of another revision, or of a folder above?): what its "
+                "change touches is not known."
+            )
         if one.kind and path.startswith(_GENERATORS) and one.kind not in ("derivatives", "deprecated"):
             result.unbounded.append(f"{path} is part of the generators: every operator's generated code may change.")
         if one.outside and one.kind == "tags":
@@ -392,6 +399,10 @@ def _headers(seen: dict[str, int], whole: bool) -> list[str]:
     what = "Taken as changed" if whole else "Changed outside of functions"
     followed = "who uses their functions" if whole else "what names the changed things"
     return [f"{what}: {', '.join(told[:3])}{more}. Of what includes them, only {followed} was followed."]
+
+
+def _full(store: Store, path: str) -> str:
+    return os.path.join(store.meta("root"), path)
 
 
 def _kernel_files(store: Store) -> set[str]:

@@ -261,6 +261,30 @@ def test_a_patch_on_stdin(repository: Path, applied: bool) -> None:
     assert list(touched(found)) == ["at::native::launch_gelu_kernel"]
 
 
+def test_a_file_that_the_tree_does_not_have(repository: Path) -> None:
+    """A patch from a folder above, or of another revision: not "nothing has changed"."""
+    path = f"{N}/cuda/ActivationGeluKernel.cu"
+    edit(repository, path, "gelu_step(it, 1); //?", "gelu_step(it, 2); //?")
+    patch = git(repository, "diff") + "\n"
+    (reason,) = impact(repository, stdin=patch.replace(path, f"pytorch/{path}"))["unbounded"]
+    assert reason.startswith(f"pytorch/{path} is not in this tree")
+
+
+def test_files_that_no_index_reads(repository: Path) -> None:
+    for path in ("third_party/x.cpp", "torch/lib/build/y.cpp", "benchmarks/z.py"):
+        (repository / path).parent.mkdir(parents=True, exist_ok=True)
+        (repository / path).write_text("int x;\n")
+    commit_all(repository, "more")
+    for path in ("third_party/x.cpp", "torch/lib/build/y.cpp", "benchmarks/z.py"):
+        (repository / path).write_text("int y;\n")
+    (repository / N / "RNN.cpp").chmod(0o755)
+    found = impact(repository, "--base", "HEAD")
+    notes = {file["path"]: file.get("note", "") for file in found["files"]}
+    assert notes.pop(f"{N}/RNN.cpp") == "no line of it changed"
+    assert set(notes.values()) == {"bears on no operator (not indexed)"}
+    assert "unbounded" not in found and "touched" not in found
+
+
 def test_files_and_a_core_header(repository: Path) -> None:
     header = "aten/src/ATen/core/TensorBase.h"
     (repository / header).parent.mkdir(parents=True, exist_ok=True)
