@@ -253,8 +253,8 @@ def test_h3_a_declaration_in_a_header_reaches_what_names_it(real_store: Store, r
     source = (Path(real_tree) / path).read_text().split("\n")
     assert "compute_output_size(" in source[54]
     found = impact.report(real_store, [FileChange(path, path, "modified", added=[Line(55, source[54])])], against="")
-    ups = ("nearest1d", "_nearest_exact1d", "nearest2d", "_nearest_exact2d", "nearest3d", "_nearest_exact3d")
-    ups += ("linear1d", "bilinear2d", "_bilinear2d_aa", "bicubic2d", "_bicubic2d_aa", "trilinear3d")
+    ups = ["nearest1d", "_nearest_exact1d", "nearest2d", "_nearest_exact2d", "nearest3d", "_nearest_exact3d"]
+    ups += ["linear1d", "bilinear2d", "_bilinear2d_aa", "bicubic2d", "_bicubic2d_aa", "trilinear3d"]
     functions = {f"at::native::{'_' * (up[0] == '_')}upsample_{up.lstrip('_')}" for up in ups}
     assert {one.name for one in found.touched} == functions | {
         "at::native::upsample::compute_output_size",
