@@ -104,6 +104,14 @@ def kind_of(path: str) -> str | None:
     return None
 
 
+def is_read(path: str) -> bool:
+    """Whether the folder of the file at ``path`` is one that is read (``TOPS``, and nothing that is skipped below)."""
+    top, *folders = path.split("/")[:-1] or [""]
+    below = [f"{top}/{'/'.join(folders[: n + 1])}" for n in range(len(folders))]
+    skipped = any(name in SKIPPED_NAMES or name[:1] == "." for name in folders)
+    return top in TOPS and not skipped and SKIPPED_FOLDERS.isdisjoint(below)
+
+
 def list_files(root: str) -> Listing:
     """All files of ``root`` that have a kind, sorted by path.
 

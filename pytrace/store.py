@@ -125,6 +125,24 @@ def is_whole(path: str) -> bool:
         return True  # let SQLite say what is wrong
 
 
+def damage(path: str | PathLike[str]) -> str:
+    """What is wrong inside an index, "" when nothing is found. Reads all of it: for when a question failed on it."""
+    try:
+        store = Store(path)
+        try:
+            told = str(store.db.execute("PRAGMA quick_check(1)").fetchone()[0])
+            if told != "ok":
+                return told
+            store.all_meta()
+            ids = {node.id for node in store.all_nodes()}
+            lost = next((edge for edge in store.all_edges() if not {edge.src, edge.dst} <= ids), None)
+            return f"there is no node {lost.src if lost.src not in ids else lost.dst}" if lost else ""
+        finally:
+            store.close()
+    except (sqlite3.Error, ValueError, TypeError, KeyError) as error:
+        return str(error)
+
+
 def _integers(blob: bytes) -> list[int]:
     """Numbers packed by ``writer.pack``; ``ValueError`` when the blob was cut."""
     from array import array

@@ -89,10 +89,10 @@ def _read(store: Store, named: str | None) -> tuple[str, str]:
                 return named or os.path.basename(place), file.read()
         except FileNotFoundError:
             continue
-        except (OSError, UnicodeDecodeError) as error:
-            raise BadQuestion(
-                f"The policy {place} cannot be read ({getattr(error, 'strerror', None) or error})."
-            ) from error
+        except UnicodeDecodeError as error:
+            raise click.UsageError(f"{place}: It is not TOML: it is not UTF-8 ({error.reason}).") from error
+        except OSError as error:
+            raise BadQuestion(f"The policy {place} cannot be read ({error.strerror}).") from error
     raise BadQuestion(
         f"There is no policy at {' or '.join(places)}. `pytrace check --example > {_POLICY}` writes one to begin with; "
         "--policy FILE names another."

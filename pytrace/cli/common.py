@@ -153,6 +153,7 @@ def open_store(ctx: click.Context) -> Store:
 
         store = Store(path)
     ctx.call_on_close(store.close)
+    ctx.meta[_KEY + "store"] = store.path
     return store
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pytrace.cli import common
+from pytrace.cli.output import unwritable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,8 +30,11 @@ def command(ctx: click.Context, fmt: str, output: str | None) -> None:
     if output is None:
         _write(lines(store.all_nodes(), store.all_edges()), sys.stdout.write)
         return
-    with open(output, "w", encoding="utf-8") as stream:
-        _write(lines(store.all_nodes(), store.all_edges()), stream.write)
+    try:
+        with open(output, "w", encoding="utf-8") as stream:
+            _write(lines(store.all_nodes(), store.all_edges()), stream.write)
+    except OSError as error:
+        raise unwritable(output, error) from error
 
 
 def _write(texts: Iterable[str], write: object) -> None:

@@ -112,13 +112,13 @@ def _named(root: str, name: str) -> FileChange:
 
 def _from_patch(root: str, patch: str) -> tuple[list[FileChange], str]:
     from pytrace.report import applied
-    from pytrace.report.patches import parse
+    from pytrace.report.patches import decoded, parse
 
     try:
         data = sys.stdin.buffer.read() if patch == "-" else _bytes_of(patch)
     except OSError as error:
         raise BadQuestion(f"The patch {patch} cannot be read ({error.strerror}).") from error
-    changes = parse(data.decode("utf-8", "surrogateescape"))
+    changes = parse(decoded(data))
     if not changes and data.strip():
         raise BadQuestion("This is no patch: it has no `diff --git` or `---`/`+++` lines. `git diff` writes one.")
     if applied.is_applied(root, changes):

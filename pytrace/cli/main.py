@@ -50,6 +50,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
 _NO_QUESTIONS = frozenset(("index", "fetch"))
 
 
+#: Key of ``ctx.meta``: the index that ``open_store`` opened.
+STORE = "pytrace.store"
+
+
 class Failure(click.ClickException):
     """A sentence on stderr, and exit code 1."""
 
@@ -120,8 +124,25 @@ class LazyGroup(click.Group):
             raise Failure(str(error)) from error
         except sqlite3.DatabaseError as error:
             raise Failure(f"The index could not be read ({error}). `pytrace index --force` writes it anew.") from error
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except Exception as error:
+            damage = "" if os.environ.get("PYTRACE_TRACEBACK") else _damage(ctx)
+            if not damage:
+                raise  # a bug
+            raise Failure(f"The index is damaged ({damage}). `pytrace index --force` writes it anew.") from error
         except KeyboardInterrupt:
             raise Interrupted("Interrupted. The index is as it was before.") from None
+
+
+def _damage(ctx: click.Context) -> str:
+    """What is wrong with the index that a command failed on, "" when nothing is, or when it had opened none."""
+    path = ctx.meta.get(STORE)
+    if not path:
+        return ""
+    from pytrace.store import damage
+
+    return damage(path)
 
 
 def _open_streams() -> None:

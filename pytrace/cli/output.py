@@ -23,6 +23,11 @@ def output_option(function: Command) -> Command:
     )(function)
 
 
+def unwritable(path: str, error: OSError) -> BadQuestion:
+    """What is said when ``--output`` names a file that cannot be written."""
+    return BadQuestion(f"{path} cannot be written ({error.strerror}). Name another file with --output.")
+
+
 def deliver(text: str, path: str | None = None) -> None:
     """Write ``text`` to ``path``, else show it. Raises ``BadQuestion``."""
     if path:
@@ -30,9 +35,7 @@ def deliver(text: str, path: str | None = None) -> None:
             with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
                 file.write(text)
         except OSError as error:
-            raise BadQuestion(
-                f"{path} cannot be written ({error.strerror}). Name another file with --output."
-            ) from error
+            raise unwritable(path, error) from error
     elif _is_long(text):
         # less without -S folds lines: a table stays a table only when it may be scrolled to the side.
         os.environ.setdefault("LESS", "-RFXS")

@@ -145,6 +145,9 @@ def _stubs(
     from pytrace.report import stubs as stub_reports
 
     found = stub_reports.report(store, operators=operators.rows(store), has=has, lacks=lacks)
+    for glob in names:
+        if not any(fnmatchcase(row.name, glob) for row in found.rows):
+            asking.unknown(store, glob, "dispatch stub here", (NodeKind.STUB,))
     if names:
         found.rows = [row for row in found.rows if any(fnmatchcase(row.name, glob) for glob in names)]
     if fmt == "text":

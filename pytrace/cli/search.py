@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 
 from pytrace.cli import asking, common
+from pytrace.errors import BadQuestion
+from pytrace.model import NodeKind
 from pytrace.trace import search
 
 
@@ -17,6 +19,10 @@ from pytrace.trace import search
 @click.pass_context
 def command(ctx: click.Context, text: tuple[str, ...], kinds: tuple[str, ...], limit: int, fmt: str) -> None:
     """Find names of every kind that hold all words of TEXT; when there are none, names that are close."""
+    known = [value for name, value in vars(NodeKind).items() if name.isupper()]
+    for kind in kinds:
+        if kind not in known:
+            raise BadQuestion(f"There is no kind {kind}. Known ones: {', '.join(known)}.")
     store = common.open_store(ctx)
     answer = search.answer(store, " ".join(text), limit=limit, kinds=kinds)
     if fmt == "json":

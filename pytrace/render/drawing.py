@@ -93,7 +93,9 @@ class Drawing:
         kept = [arrow for arrow in self.arrows if not {arrow.src, arrow.dst} & hidden]
         count = sum(box.minor and box.lane == "dispatch" for box in self.boxes)
         boxes = [box for box in self.boxes if not box.minor]
-        note = f"{count} rows for special tensors and layers (sparse, quantized, autocast, vmap) are not drawn."
+        rows = "1 row" if count == 1 else f"{count} rows"
+        verb = "is" if count == 1 else "are"
+        note = f"{rows} for special tensors and layers (sparse, quantized, autocast, vmap) {verb} not drawn."
         return Drawing(self.title, self.stamp, self.bands, boxes, kept, [*self.notes, *([note] if count else [])])
 
 

@@ -18,6 +18,9 @@ from pytrace.report.stamp import permalink
 _WIDTH, _GAP, _ROW, _PAD, _INDENT = 212, 64, 15, 8, 7
 _CHARACTERS = 29  # of 7 pixels in a box of _WIDTH
 _MOST_MORE = 3
+_MOST_NOTE = 2  #: lines of a box's note
+_MOST_NOTES = 6  #: notes below the picture
+_LETTER = 8  #: pixels, at most, of a letter
 
 
 def text(value: str) -> str:
@@ -56,6 +59,8 @@ def render(drawing: Drawing) -> str:
     drawing = drawing.without_minor()
     placed, bands, height = layout(drawing)
     width = max([p.x + _WIDTH for p in placed.values()], default=300) + _GAP
+    notes = [piece for note in drawing.notes[:_MOST_NOTES] for piece in wrap(note, (width - 40) // _LETTER)]
+    height += 16 * (len(notes) - len(drawing.notes[:_MOST_NOTES]))
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
         f' role="img" aria-label={attribute(f"{drawing.title}, traced through the layers of PyTorch")}>',
@@ -75,7 +80,7 @@ def render(drawing: Drawing) -> str:
     lines += [line for p in placed.values() for line in _drawn(p, drawing)]
     lines += [
         f'<text x="20" y="{height - 16 - 16 * place}" class="dim">{text(note)}</text>'
-        for place, note in enumerate(reversed(drawing.notes[:6]))
+        for place, note in enumerate(reversed(notes))
     ]
     return "\n".join([*lines, "</svg>"]) + "\n"
 
@@ -96,7 +101,7 @@ def layout(drawing: Drawing) -> tuple[dict[int, Placed], list[tuple[str, int, in
         bottom = _band(boxes, into, lanes, depths(boxes, drawing.arrows), placed, top + 48)
         bands.append((title, top, bottom + 12))
         top = bottom + 28
-    return placed, bands, top + 12 + 16 * len(drawing.notes[:6])
+    return placed, bands, top + 12 + 16 * len(drawing.notes[:_MOST_NOTES])
 
 
 def _band(
@@ -145,7 +150,10 @@ def _lines(box: Box) -> list[tuple[str, str]]:
         shown = f"{file.rpartition('/')[2]}:{line}" if file else box.at.rpartition("/")[2]
         lines.append((shown if len(shown) <= _CHARACTERS + 1 else f"…{shown[-_CHARACTERS:]}", "dim"))
     if box.note and box.kind != "key":
-        lines += [(piece, "dim") for piece in wrap(box.note, _CHARACTERS)[:2]]
+        pieces = wrap(box.note, _CHARACTERS)
+        if len(pieces) > _MOST_NOTE:
+            pieces = [*pieces[: _MOST_NOTE - 1], f"{pieces[_MOST_NOTE - 1][: _CHARACTERS - 1]}…"]
+        lines += [(piece, "dim") for piece in pieces]
     for entry in box.more[:_MOST_MORE]:
         lines.append((entry if len(entry) <= _CHARACTERS + 3 else f"{entry[: _CHARACTERS + 2]}…", "more"))
     return lines

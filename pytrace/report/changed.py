@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pytrace.files import kind_of
+from pytrace.files import is_read, kind_of
 from pytrace.model import EdgeKind, NodeKind
 from pytrace.report import queries
 from pytrace.report.patches import FileChange, Line, ranges
@@ -39,6 +39,7 @@ _DECLARES = re.compile(
     r"|\btypedef\b.*\b(\w+)\s*;"
     r"|\b(\w+)\s*(?:\[[^\]]*\]\s*)?(?:=(?!=)|;|\{|\()"
 )
+_DEFINE = re.compile(r"^\s*#\s*define\s+(\w+)")
 _COMMENT = re.compile(r"^\s*(?://|/\*|\*|\*/|$)")
 _HASH_COMMENT = re.compile(r"^\s*(?:#|$)")
 _DIRECTIVE = re.compile(r"^\s*#\s*(?:include|pragma|if|ifdef|ifndef|else|elif|endif|undef)\b")
@@ -86,7 +87,7 @@ def evidence(store: Store) -> Evidence:
 
 def find(store: Store, change: FileChange, source: Sequence[str], known: Evidence) -> Changed:
     """What ``change`` is of. ``source`` are the lines of the file as it was indexed, ``known`` its ``evidence``."""
-    kind = kind_of(change.path) or ""
+    kind = (kind_of(change.path) or "") if is_read(change.path) else ""
     found = Changed(change, kind)
     if not kind:
         return found
@@ -164,7 +165,7 @@ def _things(
         for node_id, key in here:
             if not inside:
                 found.add(queries.node(store, node_id), "registration", [line.number], key)
-        if not inside and line.number not in evidence and _is_code(line.text, python):
+        if not inside and line.number not in evidence and is_code(line.text, python):
             found.outside.append(line)
     for first, second in gaps:
         for node in cover.innermost(first):
@@ -195,7 +196,7 @@ def _put(store: Store, found: Changed, cover: Cover) -> None:
             continue
         for stub in (node for word in set(_WORD.findall(line.text)) for node in store.named(word, NodeKind.STUB)):
             found.add(queries.node(store, stub.id), "registration", [line.number])
-        if _is_code(line.text, found.kind == "python"):
+        if is_code(line.text, found.kind == "python"):
             found.outside.append(line)
 
 
@@ -205,10 +206,12 @@ def _settle_outside(found: Changed, nodes: Sequence[NodeRow], cover: Cover, sour
         return
     found.header = found.change.path.endswith(HEADERS)
     unnamed = []
+    lines: dict[str, int] = {}
     for line in found.outside:
-        name = declared(line.text)
+        name = macro_around(source, line.number) or declared(line.text)
         if name:
             found.names.append(name)
+            lines.setdefault(name, line.number)
         else:
             unnamed.append(line)
     found.names = list(dict.fromkeys(found.names))
@@ -217,10 +220,19 @@ def _settle_outside(found: Changed, nodes: Sequence[NodeRow], cover: Cover, sour
         for node in nodes:
             body = source[node.line - 1 : max(node.end_line, node.line)]
             if any(word.search(text) for text in body):
-                found.add(node, f"mentions {name}", [line.number for line in found.outside if name in line.text][:1])
+                found.add(node, f"mentions {name}", [lines[name]])
     if unnamed:
         for node in nodes:
             found.add(node, "file", [line.number for line in unnamed[:3]])
+
+
+def macro_around(source: Sequence[str], number: int) -> str:
+    """The macro whose definition goes on from the lines before onto line ``number``, "" when there is none."""
+    first = number
+    while 2 <= first <= len(source) and source[first - 2].rstrip("\r").endswith("\\"):
+        first -= 1
+    match = _DEFINE.match(source[first - 1]) if first < number else None
+    return match[1] if match else ""
 
 
 def declared(text: str) -> str:
@@ -237,7 +249,7 @@ _KEYWORDS = re.compile(
 )
 
 
-def _is_code(text: str, python: bool) -> bool:
+def is_code(text: str, python: bool = False) -> bool:
     """Whether a line can change what the program does: no blank, comment, directive, or bracket of its own."""
     if python:
         return not _HASH_COMMENT.match(text) and not _NOTHING.match(text)

@@ -9,8 +9,8 @@ from typing import Any
 
 from pytrace.errors import BadQuestion
 from pytrace.report import diff, operators, stubs
+from pytrace.report.filters import check_words, has_kernel, is_composite, key_test, matches
 from pytrace.report.filters import has as has_key
-from pytrace.report.filters import has_kernel, is_composite, key_test, matches
 from pytrace.report.filters import lacks as lacks_key
 from pytrace.report.policy import PolicyError, Rule
 from pytrace.report.rows import OperatorRow, Stamp, StubRow
@@ -141,7 +141,14 @@ def _checked(rule: Rule, facts: _Facts) -> CheckedRule:
 _Test = Callable[[OperatorRow], bool]
 
 
+#: Conditions whose values must be something that the tree has, as arguments of ``check_words``.
+_NAMED = {"tag": "tags", "namespace": "namespaces", "ops": "names"}
+
+
 def _operators(rule: Rule, rows: Sequence[OperatorRow], made: CheckedRule) -> Iterator[Violation]:
+    for conditions in (rule.where, rule.require):
+        words = {argument: conditions.get(word, ()) for word, argument in _NAMED.items()}
+        check_words(rows, **words)
     selected = [test for word, value in rule.where.items() for test, _ in operator_tests(word, value)]
     required = [pair for word, value in rule.require.items() for pair in operator_tests(word, value)]
     for row in rows:

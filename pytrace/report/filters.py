@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -44,18 +44,11 @@ class Filter:
     sources: str = ""  #: a word of ``SOURCES``: whose word counts
 
     def apply(self, rows: Iterable[OperatorRow]) -> list[OperatorRow]:
-        """The rows that pass. Raises ``BadQuestion`` for a key or tag that nothing has."""
+        """The rows that pass. Raises ``BadQuestion`` for a key, tag or namespace that nothing has."""
         rows = list(rows)
-        self._check_tags(rows)
+        check_words(rows, tags=self.tags, namespaces=self.namespaces)
         tests = self._tests()
         return [row for row in rows if all(test(row) for test in tests)]
-
-    def _check_tags(self, rows: list[OperatorRow]) -> None:
-        known = sorted({tag for row in rows for tag in row.tags})
-        for tag in self.tags:
-            if tag not in known:
-                near = get_close_matches(tag, known, n=2) or known[:6]
-                raise BadQuestion(f"No operator has the tag {tag}. Tags are {', '.join(near)}, …")
 
     def _tests(self) -> list[Callable[[OperatorRow], bool]]:
         tests: list[Callable[[OperatorRow], bool]] = []
@@ -98,6 +91,32 @@ class Filter:
         if self.sources:
             parts.append(f"going by {SOURCES[self.sources][0]}")
         return f"operators {', '.join(parts)}" if parts else ""
+
+
+def check_words(
+    rows: Sequence[OperatorRow],
+    *,
+    tags: Iterable[str] = (),
+    namespaces: Iterable[str] = (),
+    names: Iterable[str] = (),
+) -> None:
+    """Raise ``BadQuestion`` for a tag, namespace or name that no operator has: it is misspelt, not a condition.
+
+    ``namespaces`` and ``names`` may be patterns; a name that is one may fit nothing.
+    """
+    known_tags = sorted({tag for row in rows for tag in row.tags})
+    for tag in tags:
+        if tag not in known_tags:
+            near = get_close_matches(tag, known_tags, n=2) or known_tags[:6]
+            raise BadQuestion(f"No operator has the tag {tag}. Tags are {', '.join(near)}, …")
+    spaces = sorted({row.namespace for row in rows})
+    for glob in namespaces:
+        if not any(fnmatchcase(space, glob) for space in spaces):
+            near = get_close_matches(glob, spaces, n=2) or spaces[:6]
+            raise BadQuestion(f"No operator is of the namespace {glob}. Namespaces are {', '.join(near)}, …")
+    for name in names:
+        if not re.search(r"[*?\[]", name) and not any(matches(row, name) for row in rows):
+            raise BadQuestion(f"No operator is named {name}.")
 
 
 @dataclass

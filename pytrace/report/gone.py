@@ -8,7 +8,6 @@ new state goes on. No index of the old revision is made.
 from __future__ import annotations
 
 import os
-import re
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +17,7 @@ from dataclasses import dataclass, field
 from pytrace import reading
 from pytrace.files import kind_of
 from pytrace.model import EdgeKind, NodeKind
-from pytrace.report import changed, queries
+from pytrace.report import changed, mentions, queries
 from pytrace.report.changed import Seed
 from pytrace.report.patches import FileChange
 from pytrace.report.queries import NodeRow
@@ -77,11 +76,23 @@ def _seed(store: Store, old: Store, seed: Seed, found: Gone, homes: Mapping[str,
         # It still exists: a registration, a row or a line of it was taken away.
         found.users += [User(node, "", seed.key) for node in now]
         return
+    seed.lines = [line for line in seed.lines if seed.node.line <= line <= seed.node.end_line] or seed.lines
     found.seeds.append(seed)
-    users = list(_users(store, old, seed.node, homes))
+    users = [*_users(store, old, seed.node, homes), *_still_naming(store, seed.node)]
     found.users += users
     if not users and seed.node.kind in (NodeKind.FUNCTION, NodeKind.CUDA_KERNEL, NodeKind.PYTHON, NodeKind.STUB):
         found.unused.append(seed.node.name)
+
+
+def _still_naming(store: Store, node: NodeRow) -> Iterator[User]:
+    """What still names a function that no file defines any more: rows of native_functions.yaml above all."""
+    if node.kind not in (NodeKind.FUNCTION, NodeKind.CUDA_KERNEL):
+        return
+    ids = [found.id for found in store.named(node.name, NodeKind.FUNCTION) if not found.file]
+    links = queries.links_to(store, ids, _USES)
+    above = queries.nodes_by_id(store, sorted({link[0] for link in links}))
+    for src, _, kind, key, _, _ in links:
+        yield User(above[src], node.name, key if kind in (EdgeKind.REGISTERS, EdgeKind.DISPATCHES) else "")
 
 
 def _named_elsewhere(store: Store, found: Gone) -> None:
@@ -103,22 +114,11 @@ def _last(name: str) -> str:
 
 def _mentions(store: Store, words: Mapping[str, str], kinds: Sequence[str]) -> Iterator[User]:
     """What names one of ``words`` in a file of these kinds. A word that stands nearly everywhere tells nothing."""
-    pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, words))})\b".encode("utf-8", "surrogateescape"))
     users: dict[str, list[User]] = {}
-    for path, kind, _ in store.file_rows():
-        if kind not in kinds:
-            continue
-        try:
-            with open(os.path.join(store.meta("root"), path), "rb") as file:
-                content = file.read()
-        except OSError:
-            continue
-        hits = [(content.count(b"\n", 0, hit.start()) + 1, hit[0]) for hit in pattern.finditer(content)]
-        if hits:
-            cover = changed.Cover(n for n in queries.nodes_of_file(store, path) if n.kind in changed.INSIDE)
-            for line, word in hits:
-                name = words[word.decode("utf-8", "surrogateescape")]
-                users.setdefault(name, []).extend(User(node, name, "") for node in cover.innermost(line))
+    paths = [path for path, kind, _ in store.file_rows() if kind in kinds]
+    for mention in mentions.find(store, words, paths):
+        name = words[mention.word]
+        users.setdefault(name, []).extend(User(node, name, "") for node in mention.inside)
     for named in users.values():
         if len(named) <= _MOST_MENTIONS:
             yield from named

@@ -9,12 +9,12 @@ generators) is *unbounded*, and no list of tests is pretended to be enough.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pytrace.files import kind_of
 from pytrace.model import NodeKind
-from pytrace.report import changed, including, queries, testing
+from pytrace.report import changed, declared, including, queries, testing
 from pytrace.report.changed import Changed
 from pytrace.report.patches import FileChange, ranges
 from pytrace.report.queries import NodeRow
@@ -134,6 +134,11 @@ def report(
     for one in found:
         for seed in one.seeds.values():
             seeds.add(seed.node, _touched(seed), seed.key)
+    headers = any(one.header for one in found)
+    reverse = including.reversed_includes(including.read(root, store)) if headers else {}
+    named, common = declared.users(store, found, reverse) if headers else ([], [])
+    for node, name in named:
+        seeds.add(node, Touched(node.kind, node.name, node.file, node.line, f"mentions {name}"))
     notes, operators = _removed(store, changes, old_source, seeds)
     entries = testing.entries(root)
     for crossed in (hops,) if hops is not None else range(1, _MOST_HOPS + 1):
@@ -145,7 +150,8 @@ def report(
     result.notes += notes
     picked += [entry for entry in _edited_entries(root, entries, changes) if entry not in picked]
     operators = [*_operators(spread), *operators]
-    _bounds(store, root, found, spread, result)
+    result.unbounded += common
+    _bounds(store, reverse, found, spread, result)
     _fill(root, spread, operators, picked, result)
     return result
 
@@ -206,7 +212,9 @@ def _files(found: Iterable[Changed]) -> list[dict[str, str]]:
     rows = []
     for one in found:
         change = one.change
-        path, old_path, status = change.path, change.old_path, "named" if change.whole else change.status
+        path, old_path, status = change.path, change.old_path, change.status
+        if change.whole and status == "modified":
+            status = "named"
         if change.reversed:  # what the patch says, not what the tree looks like from its other side
             path, old_path = old_path, path
             status = {"added": "deleted", "deleted": "added"}.get(status, status)
@@ -217,8 +225,10 @@ def _files(found: Iterable[Changed]) -> list[dict[str, str]]:
             is_test = one.change.path.startswith("test/") and one.change.path.endswith(".py")
             row["note"] = "a test: run it" if is_test else "bears on no operator (not indexed)"
         elif not one.seeds and not one.outside and not one.change.removed:
-            same = change.status == "renamed" and not change.added
-            row["note"] = "moved as it is" if same else "comments, blanks and includes only"
+            if not change.whole and not change.added and not change.gaps:
+                row["note"] = "moved as it is" if change.status == "renamed" else "no line of it changed"
+            else:
+                row["note"] = "comments, blanks and includes only"
         rows.append(row)
     return rows
 
@@ -328,13 +338,18 @@ def _way(spread: Spread, hit: Hit, edges: dict[int, tuple[str, str, str, str, in
 # -- bounds ----------------------------------------------------------------------------------------------------------
 
 
-def _bounds(store: Store, root: str, found: Sequence[Changed], spread: Spread, result: ImpactReport) -> None:
+def _bounds(
+    store: Store,
+    reverse: Mapping[str, Sequence[str]],
+    found: Sequence[Changed],
+    spread: Spread,
+    result: ImpactReport,
+) -> None:
     """Reasons why no list can be complete."""
     headers = [one for one in found if one.header]
     if headers:
-        reverse = including.reversed_includes(including.read(root, store))
         homes = _kernel_files(store)
-        bounded: dict[str, int] = {}
+        bounded: dict[bool, dict[str, int]] = {}
         for one in headers:
             seen = including.seen_by(one.change.path, reverse)
             share = len(seen & homes) / max(1, len(homes))
@@ -344,8 +359,8 @@ def _bounds(store: Store, root: str, found: Sequence[Changed], spread: Spread, r
                     "everything may feel a change outside of its functions."
                 )
             elif seen:
-                bounded[one.change.path] = len(seen)
-        result.notes += _headers(bounded)
+                bounded.setdefault(one.change.whole, {})[one.change.path] = len(seen)
+        result.notes += [note for whole in (False, True) for note in _headers(bounded.get(whole, {}), whole)]
     infrastructure = sorted(
         {t.name for t in result.touched if t.kind == NodeKind.FUNCTION and is_infrastructure(t.name)}
     )
@@ -357,6 +372,11 @@ def _bounds(store: Store, root: str, found: Sequence[Changed], spread: Spread, r
         )
     for one in found:
         path = one.change.path
+        if kind_of(path) and one.change.status in ("modified", "renamed") and not os.path.exists(_full(store, path)):
+            result.unbounded.append(
+                f"{path} is not in this tree (is the patch of another revision, or of a folder above?): what its "
+                "change touches is not known."
+            )
         if one.kind and path.startswith(_GENERATORS) and one.kind not in ("derivatives", "deprecated"):
             result.unbounded.append(f"{path} is part of the generators: every operator's generated code may change.")
         if one.outside and one.kind == "tags":
@@ -367,7 +387,7 @@ def _bounds(store: Store, root: str, found: Sequence[Changed], spread: Spread, r
         result.unbounded.append(f"{len(direct):,} operators reach the change directly: more than half of all.")
 
 
-def _headers(seen: dict[str, int]) -> list[str]:
+def _headers(seen: dict[str, int], whole: bool) -> list[str]:
     """Notes on headers that not everything includes, the most included first."""
     told = [
         f"{path} (included by {count:,} file{'s' if count > 1 else ''})"
@@ -376,10 +396,13 @@ def _headers(seen: dict[str, int]) -> list[str]:
     if not told:
         return []
     more = f" and {len(told) - 3} more headers" if len(told) > 3 else ""
-    return [
-        f"Changed outside of functions: {', '.join(told[:3])}{more}. Of what includes them, only what names the "
-        "changed things was followed."
-    ]
+    what = "Taken as changed" if whole else "Changed outside of functions"
+    followed = "who uses their functions" if whole else "what names the changed things"
+    return [f"{what}: {', '.join(told[:3])}{more}. Of what includes them, only {followed} was followed."]
+
+
+def _full(store: Store, path: str) -> str:
+    return os.path.join(store.meta("root"), path)
 
 
 def _kernel_files(store: Store) -> set[str]:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from pytrace.errors import BadQuestion
+
 _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+#: So many blank lines at its end a patch may lose: mailers and editors take them away.
+_BLANKS = 3
 _ESCAPE = re.compile(r'\\([0-7]{3}|["\\abfnrtv])')
 _ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", '"': '"', "\\": "\\"}
 
@@ -44,14 +49,22 @@ class FileChange:
 
 
 def parse(text: str) -> list[FileChange]:
-    """The files of a patch, in its order. Text that is no patch gives an empty list."""
+    """The files of a patch, in its order. Text that is no patch gives an empty list.
+
+    Raises ``BadQuestion`` for a patch whose lines cannot be told: cut, or the combined one of a merge.
+    """
     changes: list[FileChange] = []
-    lines = iter(text.split("\n"))
+    lines = iter(text.removesuffix("\n").split("\n"))
     current: FileChange | None = None
     for line in lines:
         if line.startswith("diff --git "):
             current = _begun(line)
             changes.append(current)
+        elif line.startswith(("diff --cc ", "diff --combined ", "@@@ ")):
+            raise BadQuestion(
+                "This is the combined diff of a merge, which says against no one side what changed. "
+                "`git diff MERGE^1 MERGE` writes one that does."
+            )
         elif line.startswith("--- ") and (current is None or current.added or current.removed or current.context):
             current = FileChange("", "", "modified")  # a plain diff, without git's heads
             changes.append(current)
@@ -62,6 +75,13 @@ def parse(text: str) -> list[FileChange]:
             else:
                 _header(current, line)
     return [change for change in changes if change.path and is_inside(change.path) and is_inside(change.old_path)]
+
+
+def decoded(data: bytes) -> str:
+    """The text of a patch file; PowerShell's ``>`` writes UTF-16, and editors a byte order mark."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16", "replace")
+    return data.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape")
 
 
 def is_inside(path: str) -> bool:
@@ -156,12 +176,14 @@ def _hunk(change: FileChange, match: re.Match[str], lines: Iterator[str]) -> Non
             new, right, added_here = new + 1, right - 1, added_here + 1
         elif mark == "\\":
             continue
-        elif mark in (" ", ""):
+        elif mark in (" ", "") and left > 0 and right > 0:
             _between(change, old, new, removed_here, added_here)
             change.context.append(Line(new, text))
             old, new, left, right, removed_here, added_here = old + 1, new + 1, left - 1, right - 1, 0, 0
         else:
             break
+    if left != right or left > _BLANKS:
+        raise BadQuestion(f"The patch was cut or wrapped: a hunk of {change.path} ({match[0]}) is not whole.")
     _between(change, old, new, removed_here, added_here)
 
 

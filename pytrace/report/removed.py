@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pytrace.files import kind_of
 from pytrace.model import NodeKind
 from pytrace.report import queries
-from pytrace.report.changed import _is_code as is_code
+from pytrace.report.changed import is_code
 from pytrace.report.patches import FileChange, Line
 from pytrace.report.queries import NodeRow
 from pytrace.store import Store

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pytrace.errors import BadQuestion
 from pytrace.model import EdgeKind, NodeKind
 from pytrace.report import queries
 from pytrace.report.rows import OperatorRow, Place, StubReport, StubRow
 from pytrace.report.stamp import stamp
 from pytrace.store import Store
-from pytrace.trace.devices import canonical, device_of
+from pytrace.trace.devices import canonical, device_of, known
 
 
 def report(
@@ -21,10 +22,15 @@ def report(
 ) -> StubReport:
     """All stubs with a registration for every device of ``has`` and none for any of ``lacks``, by name.
 
+    Raises ``BadQuestion`` for a device that is none.
+
     ``operators`` (with what they reach) tell which of them need each stub.
     """
     rows = _rows(store, _needed_by(operators))
     has, lacks = tuple(map(canonical, has)), tuple(map(canonical, lacks))
+    for device in (*has, *lacks):
+        if device not in known() and not any(device in row.registered for row in rows):
+            raise BadQuestion(f"There is no device {device}. Known ones: {', '.join(known())}.")
     kept = [
         row for row in rows if all(d in row.registered for d in has) and not any(d in row.registered for d in lacks)
     ]

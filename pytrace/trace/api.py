@@ -52,9 +52,16 @@ def answer(
         sentence = "No operator stands behind this name, as far as the index can tell: it ends in C++."
     elif not ways:
         sentence = "Pure Python: no operator stands behind this name, as far as the index can tell."
-    how = "" if any(n.name == query for n in nodes) else f"{query} is {', '.join(n.name for n in nodes[:3])}"
+    how = "" if any(n.name == query for n in nodes) else f"{query} is {_reading(query, nodes)}"
     cpp = [ApiBinding(python_side.binding(node), distance) for distance, node in ends.cpp]
     return ApiAnswer(query, how, roots, ops, sentence, cpp, [ref(node) for _, node in ends.unread])
+
+
+def _reading(query: str, nodes: list[Node]) -> str:
+    """What a short name was taken for; a variable's (`x.add_`) is not known to be a tensor, and is told so."""
+    names = ", ".join(node.name for node in nodes[:3])
+    variable = nodes[0].name.startswith("torch.Tensor.") and query.split(".")[0] not in ("torch", "Tensor")
+    return f"read as a method of a tensor, {names}" if variable else names
 
 
 def _ends_in_cpp(step: Step) -> bool:

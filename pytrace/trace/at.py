@@ -12,12 +12,19 @@ from pytrace.trace.answers import AtAnswer, Step
 from pytrace.trace.resolve import CPP_KINDS, Found
 from pytrace.trace.walk import ref, via
 
+#: A frame as Python prints it.
+_PYTHON_FRAME = re.compile(r'^\s*File "([^"]+)", line (\d+)')
+
 
 def parse(text: str) -> tuple[str, int]:
-    """``path:line`` (or ``path:line:column``) taken apart; raises ``BadQuestion`` with an example."""
-    match = re.fullmatch(r"\s*(.+?):(\d+)(?::\d+)?:?\s*", text)
+    """``path:line`` (``path:line:column``, a frame of a Python traceback) taken apart.
+
+    Raises ``BadQuestion`` with an example.
+    """
+    match = _PYTHON_FRAME.search(text) or re.fullmatch(r"\s*(.+?):(\d+)(?::\d+)?:?\s*", text)
     if not match or int(match.group(2)) < 1:
-        raise BadQuestion(f"`{text[:200]}` is not FILE:LINE, for example aten/src/ATen/native/RNN.cpp:1429.")
+        shown = "".join(c if c.isprintable() else "\ufffd" for c in text[:200])
+        raise BadQuestion(f"`{shown}` is not FILE:LINE, for example aten/src/ATen/native/RNN.cpp:1429.")
     return match.group(1), int(match.group(2))
 
 

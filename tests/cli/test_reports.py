@@ -55,6 +55,9 @@ def test_answers(run: Run, args: tuple[str, ...], holds: list[str]) -> None:
     [
         (("cumsom",), ["There is no operator called cumsom", "aten::cumsum"]),
         (("--has", "tpu"), ["There is no dispatch key tpu"]),
+        (("--namespace", "atten"), ["No operator is of the namespace atten. Namespaces are aten, …"]),
+        (("--stubs", "--has", "tpu"), ["There is no device tpu. Known ones: "]),
+        (("--stubs", "mul_stubb"), ["There is no dispatch stub here called mul_stubb.", "mul_stub"]),
         (("--tag", "cool"), ["No operator has the tag cool"]),
         (("--stubs", "--tag", "core"), ["--stubs goes with"]),
         (("--stubs", "--format", "html"), ["no HTML of --stubs"]),

@@ -247,6 +247,24 @@ def test_h3_one_line_of_a_core_header_is_unbounded(real_store: Store, real_tree:
     assert impact.report(real_store, [change], against="test").unbounded
 
 
+def test_h3_a_declaration_in_a_header_reaches_what_names_it(real_store: Store, real_tree: str) -> None:
+    """`compute_output_size`: declared in UpSample.h:55, defined in UpSample.cpp:10, called by 13 functions."""
+    path = f"{N}/UpSample.h"
+    source = (Path(real_tree) / path).read_text().split("\n")
+    assert "compute_output_size(" in source[54]
+    found = impact.report(real_store, [FileChange(path, path, "modified", added=[Line(55, source[54])])], against="")
+    ups = ["nearest1d", "_nearest_exact1d", "nearest2d", "_nearest_exact2d", "nearest3d", "_nearest_exact3d"]
+    ups += ["linear1d", "bilinear2d", "_bilinear2d_aa", "bicubic2d", "_bicubic2d_aa", "trilinear3d"]
+    functions = {f"at::native::{'_' * (up[0] == '_')}upsample_{up.lstrip('_')}" for up in ups}
+    assert {one.name for one in found.touched} == functions | {
+        "at::native::upsample::compute_output_size",
+        "at::native::metal::upsample_nearest2d_vec",
+    }
+    names = {name for one in found.operators for name in (one.op.name, *one.overloads)}
+    assert {f"{function.replace('at::native', 'aten')}.vec" for function in functions} <= names
+    assert not found.unbounded
+
+
 @pytest.mark.parametrize(
     ("path", "ops"),
     [

@@ -95,7 +95,16 @@ def test_mistakes_in_a_policy(text: str, holds: str) -> None:
     assert holds in str(error.value)
 
 
-def test_a_key_that_does_not_exist(mini: Store) -> None:
+def test_words_that_nothing_has(mini: Store) -> None:
+    for condition, said in (
+        ('tag = ["corre"]', "No operator has the tag corre. Tags are core"),
+        ('namespace = ["atten"]', "No operator is of the namespace atten. Namespaces are aten"),
+        ('ops = ["geluu"]', "No operator is named geluu."),
+    ):
+        for where, require in ((condition, "meta = true"), ("", condition)):
+            with pytest.raises(PolicyError, match=f"rule r: {said}"):  # not a rule that holds of nothing
+                violations(mini, rule(where, require))
+    assert violations(mini, rule('ops = ["geluu*"]', "meta = true")) == {}  # a pattern may fit nothing
     with pytest.raises(PolicyError, match="rule r: There is no dispatch key tpu"):
         violations(mini, rule('has = ["tpu"]', "meta = true"))
 

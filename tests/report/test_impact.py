@@ -109,6 +109,60 @@ def test_a_function_that_goes_and_is_still_named(repository: Path) -> None:
     ]
 
 
+def test_kernels_that_go_and_are_still_in_the_yaml(repository: Path) -> None:
+    """Nothing but rows of native_functions.yaml names them: the operators have lost their kernels."""
+    git(repository, "rm", "-q", f"{N}/cuda/RNN.cu")
+    found = impact(repository, "--base", "HEAD")
+    assert touched(found)["at::native::_thnn_fused_lstm_cell_cuda"] == "gone"
+    assert touched(found)["aten::_thnn_fused_lstm_cell"] == "lost at::native::_thnn_fused_lstm_cell_cuda"
+    lost = next(one for one in found["operators"] if one["op"]["name"] == "aten::_thnn_fused_lstm_cell")
+    assert lost["keys"] == ["CUDA"]
+    assert {"aten::_thnn_fused_lstm_cell", "aten::lstm.input"} <= ops(found)
+    kernel = next(one for one in found["touched"] if one["name"].endswith("lstm_cell_forward"))
+    assert len(kernel["lines"]) == 1  # its own, not those of the namespace around it
+    assert not any("nothing names" in note and "_cuda" in note for note in found.get("notes", ()))
+
+
+HEADER = f"{N}/cuda/Sizes.cuh"
+SIZES = """#pragma once
+#define BLOCK 256
+#define TILE(x) \\
+  do_it(x); \\
+  BLOCK * (x)
+constexpr int kWarps = 4;
+namespace at::native {
+int round_up(int size,
+  int to);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("BLOCK 256", "BLOCK 512"),  # by way of the macro that is made of it
+        ("do_it(x);", "do_it(2 * x);"),  # a line in the middle of a macro
+        ("kWarps = 4", "kWarps = 8"),
+        ("int round_up(int", "long round_up(int"),  # a declaration: who calls it, and what defines it
+    ],
+)
+def test_what_a_header_declares_is_followed_into_what_includes_it(repository: Path, old: str, new: str) -> None:
+    (repository / HEADER).write_text(SIZES)
+    edit(repository, f"{N}/cuda/ActivationGeluKernel.cu", "namespace at", f"#include <{HEADER[9:]}>\nnamespace at")
+    edit(
+        repository,
+        f"{N}/cuda/ActivationGeluKernel.cu",
+        "gelu_step(it, 1); //?",
+        "gelu_step(it, TILE(kWarps) + round_up(1, 2)); //?",
+    )
+    commit_all(repository, "a header")
+    edit(repository, HEADER, old, new)
+    found = impact(repository, "--base", "HEAD")
+    assert touched(found)["at::native::launch_gelu_kernel"].startswith("mentions ")
+    assert "aten::gelu.out" in ops(found)
+    assert "aten::lstm.input" not in ops(found)
+
+
 def test_a_deleted_yaml_entry(repository: Path) -> None:
     text = (repository / f"{N}/native_functions.yaml").read_text()
     start = text.index("- func: gelu_backward(")
@@ -205,6 +259,30 @@ def test_a_patch_on_stdin(repository: Path, applied: bool) -> None:
     found = impact(repository, stdin=patch)
     assert ("not applied" in found["against"]) != applied
     assert list(touched(found)) == ["at::native::launch_gelu_kernel"]
+
+
+def test_a_file_that_the_tree_does_not_have(repository: Path) -> None:
+    """A patch from a folder above, or of another revision: not "nothing has changed"."""
+    path = f"{N}/cuda/ActivationGeluKernel.cu"
+    edit(repository, path, "gelu_step(it, 1); //?", "gelu_step(it, 2); //?")
+    patch = git(repository, "diff") + "\n"
+    (reason,) = impact(repository, stdin=patch.replace(path, f"pytorch/{path}"))["unbounded"]
+    assert reason.startswith(f"pytorch/{path} is not in this tree")
+
+
+def test_files_that_no_index_reads(repository: Path) -> None:
+    for path in ("third_party/x.cpp", "torch/lib/build/y.cpp", "benchmarks/z.py"):
+        (repository / path).parent.mkdir(parents=True, exist_ok=True)
+        (repository / path).write_text("int x;\n")
+    commit_all(repository, "more")
+    for path in ("third_party/x.cpp", "torch/lib/build/y.cpp", "benchmarks/z.py"):
+        (repository / path).write_text("int y;\n")
+    (repository / N / "RNN.cpp").chmod(0o755)
+    found = impact(repository, "--base", "HEAD")
+    notes = {file["path"]: file.get("note", "") for file in found["files"]}
+    assert notes.pop(f"{N}/RNN.cpp") == "no line of it changed"
+    assert set(notes.values()) == {"bears on no operator (not indexed)"}
+    assert "unbounded" not in found and "touched" not in found
 
 
 def test_files_and_a_core_header(repository: Path) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pytrace.report.patches import FileChange, parse, ranges
+from pytrace.errors import BadQuestion
+from pytrace.report.patches import FileChange, decoded, parse, ranges
 
 MODIFIED = """\
 diff --git a/x/A.cpp b/x/A.cpp
@@ -90,3 +91,31 @@ def test_paths_that_leave_the_tree_are_no_files_of_it(path: str) -> None:
 
 def test_ranges() -> None:
     assert ranges([3, 1, 2, 9, 2]) == [(1, 3), (9, 9)]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (MODIFIED[: MODIFIED.index("+new three")], r"a hunk of x/A\.cpp \(@@ -10,2 \+10,3 @@\) is not whole"),
+        (MODIFIED.replace("+new three", "wrapped"), r"is not whole"),
+        ("diff --cc x/A.cpp\nindex 1,2..3\n--- a/x/A.cpp\n+++ b/x/A.cpp\n@@@ -1,1 -1,1 +1,2 @@@\n", "of a merge"),
+    ],
+)
+def test_patches_whose_lines_cannot_be_told(text: str, said: str) -> None:
+    """A patch that is half there must not be taken for one that changes nothing."""
+    with pytest.raises(BadQuestion, match=said):
+        parse(text)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        MODIFIED.encode(),
+        MODIFIED.replace("\n", "\r\n").encode(),
+        b"\xef\xbb\xbf" + MODIFIED.encode(),
+        b"\xff\xfe" + MODIFIED.encode("utf-16-le"),  # PowerShell's `git diff > change.patch`
+    ],
+)
+def test_how_a_patch_is_written(data: bytes) -> None:
+    (change,) = parse(decoded(data))
+    assert (change.path, lines(change)) == ("x/A.cpp", ([10, 11, 20], [10, 11, 12, 31, 32]))

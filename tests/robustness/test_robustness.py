@@ -420,3 +420,27 @@ def test_pages_damaged_in_the_middle(root: Path, tmp_path: Path) -> None:
     )
     assert run("index", "--force").returncode == 0
     assert ask(OPERATORS) == ["aten::twice"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("UPDATE node SET attrs = '{\"a' || char(1) WHERE kind = 'op'", "Invalid control character"),
+        ("UPDATE meta SET value = CAST(x'c5c5' AS TEXT) WHERE key = 'root'", "decode"),
+        ("DELETE FROM node WHERE kind = 'function'", "there is no node "),
+    ],
+)
+def test_contents_that_were_damaged(root: Path, tmp_path: Path, statement: str, said: str) -> None:
+    """Pages that SQLite can read and that hold something else than was written: a sentence, and no traceback."""
+    run("index")
+    index = next((tmp_path / "cache/index").glob("*.db"))
+    db = sqlite3.connect(index)
+    db.execute(statement)
+    db.commit()
+    db.close()
+    done = run("impact", "--files", "aten/src/ATen/native/Twice.cpp", "--no-refresh")
+    for arguments in (("op", "twice"), ("export", "--format", "jsonl")):
+        done = run(*arguments, "--no-refresh") if done.returncode == 0 else done
+    assert "Traceback" not in done.stderr
+    assert done.returncode in (0, 1)
+    assert not done.returncode or said in done.stderr
