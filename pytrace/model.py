@@ -47,13 +47,13 @@ class NodeKind:
 #: arguments.
 SOME = "<…>"
 #: The key of what only a formula's forward-mode derivative calls: the backward pass does not run it.
-FORWARD_MODE = "forward"
+FORWARD_MODE = "forward-mode"
 
 
 class EdgeKind:
     """Kinds of edges: source kind -> destination kind, and what ``key`` holds."""
 
-    #: function -> function; python -> python | binding; formula -> function, key = ``FORWARD_MODE`` or ""
+    #: function -> function; python -> python | binding; formula -> function, key = forward-mode (``FORWARD_MODE``) or ""
     CALLS = "calls"
     #: function -> function, python -> python: through a virtual method or a registry, one of N; from a template to
     #: what holds for some of its instantiations (``SOME``). Who makes the object, or gives the template argument, has

@@ -369,8 +369,9 @@ CASES: dict[str, tuple[str, list[str], list[str]]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_case(real_tree: str, real_index: object, name: str) -> None:
+def test_case(real_tree: str, real_index: object, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     command, holds, lacks = CASES[name]
+    monkeypatch.setenv("COLUMNS", "300")
     code, output = run(real_tree, command)
     text = " ".join(output.split())
     assert code == 0, output

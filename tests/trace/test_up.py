@@ -216,3 +216,17 @@ def test_a_method_of_a_functor_runs_where_the_functor_is_given_to_a_launcher(tmp
     assert [r.op.name for r in ask(small, "NormFunctor::operator()").up] == ["aten::norm"]
     assert at.answer(small, "Math.cuh", 6).sentence == kernel.ON_DEVICE
     small.close()
+
+
+def test_a_module_of_the_frontend_is_no_forward_mode(tmp_path: Path) -> None:
+    graph = """
+node op aten::mul nf.yaml:2
+node function torch::nn::MulImpl api/mul.h:9
+node formula MulBackward0 derivatives.yaml:4
+node function at::native::mul_cuda Mul.cu:3
+edge aten::mul dispatches=CUDA at::native::mul_cuda
+edge torch::nn::MulImpl calls_op=forward aten::mul
+edge MulBackward0 calls_op=forward-mode aten::mul
+"""
+    (reached,) = ask(store(tmp_path, graph), "mul_cuda").up
+    assert reached.used_by == ["MulBackward0 (forward mode)"]
