@@ -53,7 +53,7 @@ FORWARD_MODE = "forward-mode"
 class EdgeKind:
     """Kinds of edges: source kind -> destination kind, and what ``key`` holds."""
 
-    #: function -> function; python -> python | binding; formula -> function, key = forward-mode (``FORWARD_MODE``) or ""
+    #: function -> function; python -> python | binding; formula -> function, key = ``forward-mode`` or ""
     CALLS = "calls"
     #: function -> function, python -> python: through a virtual method or a registry, one of N; from a template to
     #: what holds for some of its instantiations (``SOME``). Who makes the object, or gives the template argument, has
