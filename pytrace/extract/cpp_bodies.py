@@ -419,6 +419,9 @@ class Bodies:
                 env[name] = self._shared(f"T{written.text}*" if array or "*" in marks else f"T{written.text}")
             if constructs:
                 self._construction(written, tail, value, start)
+            if "(*" in written.text and (filled := value or tail).startswith("{"):
+                # std::array<Tensor (*)(const Tensor&), 2> steps = {one, two<scalar_t>};
+                self._refer_all(references_of(filled[1:-1]), start)
 
     def _construction(self, written: Written, tail: str, value: str, start: int) -> None:
         """``Foo x(…)``: an object of a class is made."""

@@ -270,6 +270,9 @@ class Resolver:
             if symbols:
                 self._to_symbols(self._choose(symbols, call), "call", call)
                 return
+            if self.symbol.owner and (derived := self._overriders(self.symbol.owner, name, call)):
+                self._virtual(derived, call, len(derived))  # its own class only declares it
+                return
         elif head.isidentifier() and self._defer(head, bare, call):
             return
         unknown = bare not in self.functions.by_bare and not self.functions.names_of(bare, path)

@@ -350,6 +350,16 @@ CASES: dict[str, tuple[str, list[str], list[str]]] = {
         ["host_softmax", f"{C}SoftMax.cu:820", "aten::_log_softmax.out", "aten::_softmax.out"],
         [],
     ),
+    "table-of-functions": (
+        "kernel compute_T8 --up",
+        [f"{N}LinearAlgebra.cpp:2378", "aten::linalg_matrix_exp"],
+        ["No operator"],
+    ),
+    "specialisation-by-deduction": (
+        f"at {N}cpu/layer_norm_kernel.cpp:455",
+        [f"{N}cpu/layer_norm_kernel.cpp:300", "aten::native_layer_norm_backward", "one of 2"],
+        ["No operator"],
+    ),
     "at-structured-meta": (
         f"at {N}Sorting.cpp:60",
         ["at::meta::structured_topk::meta", f"{N}Sorting.cpp:54", "aten::topk.values", "aten::topk"],
