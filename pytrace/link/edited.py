@@ -20,13 +20,11 @@ from pytrace.link.binding_lambdas import Lambdas
 from pytrace.link.context import Context
 from pytrace.link.resolved import Packed
 from pytrace.link.resolver import Resolver
-from pytrace.link.state import BODY, State
+from pytrace.link.state import BODY, CPP, State
 from pytrace.link.vendor_headers import is_outside
 from pytrace.model import EdgeKind, Facts, NodeKind
 from pytrace.store import Store
 
-#: Kinds of files that can be linked alone.
-_CPP = ("cpp", "template")
 #: Rules of the edges that ``calls`` makes from one file alone: they are made anew.
 _MADE_ANEW = frozenset(
     (
@@ -43,7 +41,7 @@ def relink(
 
     ``before`` and ``after`` are kind and facts of the changed files.
     """
-    if before.keys() != after.keys() or any(kind not in _CPP for kind, _ in (*before.values(), *after.values())):
+    if before.keys() != after.keys() or any(kind not in CPP for kind, _ in (*before.values(), *after.values())):
         return None
     if any(_offer(path, before[path][1]) != _offer(path, after[path][1]) for path in after):
         return None

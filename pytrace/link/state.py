@@ -12,9 +12,9 @@ from functools import cached_property
 from pytrace.link.context import Context
 from pytrace.store import Store
 
-#: Kinds of files whose facts the state holds.
-_CPP = ("cpp", "template")
-_KINDS = (*_CPP, "native_functions", "tags")
+#: Kinds of files that can be linked alone, and all whose facts the state holds.
+CPP = ("cpp", "template")
+_KINDS = (*CPP, "native_functions", "tags")
 #: What the bodies of functions say: not part of the state, and free to change.
 BODY = frozenset(("calls", "dtypes", "environments", "errors", "diagnostics"))
 
