@@ -25,6 +25,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from pytrace.cli.main import STORE
+
 if TYPE_CHECKING:
     from pytrace.store import Store
 
@@ -153,7 +155,7 @@ def open_store(ctx: click.Context) -> Store:
 
         store = Store(path)
     ctx.call_on_close(store.close)
-    ctx.meta[_KEY + "store"] = store.path
+    ctx.meta[STORE] = store.path
     return store
 
 

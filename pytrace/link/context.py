@@ -34,7 +34,7 @@ class Context:
     #: (operator, dispatch key) -> function nodes, own and inherited; set by link/dispatch.py
     kernels_of: dict[tuple[str, str], list[int]] = field(default_factory=dict)
 
-    #: path -> (owner, name, edge) of what pybind11 lambdas call; set by link/calls.py
+    #: path -> (owner, name, edge) of what pybind11 lambdas call; set by link/resolver.py
     lambdas: dict[str, list[tuple[str, str, Row]]] = field(default_factory=dict)
     #: function -> the templates that it gives its own template parameter to, to be called there; set by link/calls.py
     hands_on: dict[int, set[int]] = field(default_factory=dict)

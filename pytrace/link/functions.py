@@ -150,8 +150,8 @@ class FunctionTable:
         self.aliases: dict[str, dict[str, list[tuple[str, str]]]] = {}
         self.global_aliases: dict[str, list[tuple[str, str]]] = defaultdict(list)
         self.using_namespaces: dict[str, list[tuple[str, str]]] = {}
-        #: scope -> (number, header, target): ``namespace at { using namespace c10; }`` of c10/macros/Macros.h
-        self.header_namespaces: dict[str, list[tuple[int, str, str]]] = defaultdict(list)
+        #: scope -> (header, row, target): ``namespace at { using namespace c10; }`` of c10/macros/Macros.h
+        self.header_namespaces: dict[str, list[tuple[str, int, str]]] = defaultdict(list)
         self.using_names: dict[str, dict[str, list[tuple[str, str]]]] = {}
         self.global_names: dict[str, list[tuple[str, str]]] = defaultdict(list)
         self.globals: dict[str, set[str]] = defaultdict(set)
@@ -254,12 +254,12 @@ class FunctionTable:
         """(scope, target) of the using directives of included headers that matter to ``name`` in ``scope``."""
         around = {*scopes(scope), *scopes(name.rpartition("::")[0])}
         found = [
-            (number, where, target)
+            (header, row, where, target)
             for where in around & self.header_namespaces.keys()
-            for number, header, target in self.header_namespaces[where]
+            for header, row, target in self.header_namespaces[where]
             if self.includes.sees(file, header)
         ]
-        return [(where, target) for _, where, target in sorted(found)]
+        return [(where, target) for _, _, where, target in sorted(found)]
 
     def names_of(self, first: str, file: str) -> list[tuple[str, str]]:
         """(scope, target) of the aliases and using declarations of a name that ``file`` can see."""
@@ -485,11 +485,11 @@ def add_dtypes(
 def _usings(table: FunctionTable, path: str, rows: Sequence[tuple[str, str, str, str, int]]) -> None:
     names: dict[str, list[tuple[str, str]]] = defaultdict(list)
     header = path.endswith(HEADERS) or is_outside(path)
-    for what, name, target, scope, _line in rows:
+    for row, (what, name, target, scope, _line) in enumerate(rows):
         if what == "namespace":
             table.using_namespaces.setdefault(path, []).append((scope, target))
             if header and scope:
-                table.header_namespaces[scope].append((sum(map(len, table.header_namespaces.values())), path, target))
+                table.header_namespaces[scope].append((path, row, target))
         else:
             names[name].append((scope, target))
             if header and scope and len(table.global_names[name]) < 8:
